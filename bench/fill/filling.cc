@@ -136,9 +136,9 @@ class Filling {
     auto stored = std::make_shared<sim::StoredImage>();
     stored->places.resize(geometry.grid()[0] * geometry.grid()[1]);
     stored->disk_bytes.assign(options_.disks, static_cast<double>(options_.disk_bytes));
-    stored->sub_block_bytes = MDFS_SUB_BLOCK;
-    stored->block_bytes = layout.block_size;
-    stored->max_request_bytes = engine::EngineOptions().largest_request_bytes;
+    stored->rules.sub_block_bytes = MDFS_SUB_BLOCK;
+    stored->rules.block_bytes = layout.block_size;
+    stored->rules.max_request_bytes = engine::EngineOptions().largest_request_bytes;
     std::set<std::pair<unsigned, std::uint64_t>> ends;
     for (const layout::ExtentPlace& place : layout.rows) {
       stored->places[sim::extent_number(2, geometry.grid(), place.index)] = {

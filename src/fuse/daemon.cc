@@ -307,8 +307,9 @@ Result<Belongings> pack_and_confine(const Job& job) {
   MDFS_TRY_ASSIGN(const bool rings_offered, kernel_offers_rings(options.io_uring, kRingParameter));
   MDFS_TRY_ASSIGN(const Identity identity, daemon_identity());
   MDFS_TRY_ASSIGN(with.helper, MountHelper::start(options.mountpoint, with.session, identity));
+  with.cache_bytes = cache_bytes(options);
   if (!options.trace.empty()) {
-    MDFS_TRY_ASSIGN(with.trace, TraceRecorder::create(options.trace));
+    MDFS_TRY_ASSIGN(with.trace, TraceRecorder::create(options.trace, with.cache_bytes));
   }
   MDFS_TRY_ASSIGN(with.descriptors, open_descriptors(job.paths, options.read_only));
   auto control = ControlServer::listen(job.volume_uuid, identity);
@@ -318,7 +319,6 @@ Result<Belongings> pack_and_confine(const Job& job) {
   } else {
     spdlog::warn("no control socket: {}", control.error().message());
   }
-  with.cache_bytes = cache_bytes(options);
   with.pressure = PressureFiles::open();
   with.memory_wake.reset(eventfd(0, EFD_CLOEXEC));
   if (!with.memory_wake.open()) return from_errno(errno, "eventfd");

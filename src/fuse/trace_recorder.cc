@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -15,18 +16,25 @@
 namespace mdfs::fuse {
 namespace {
 
+constexpr double kSmallestShare = 1e-4;  // of a trace
+
 model::TraceImage as_traced(volume::Ino ino, const volume::ImageInfo& info) {
-  return {.object = ino, .geometry = info.geometry, .base = info.base};
+  model::TraceImage image{.object = ino, .geometry = info.geometry, .base = info.base, .compressed_share = {}};
+  if (info.geometry.codec != geometry::Codec::kRaw && info.size_bytes > 0)
+    image.compressed_share = std::clamp(static_cast<double>(info.stored_bytes) / static_cast<double>(info.size_bytes),
+                                        kSmallestShare, model::kMaxCompressedShare);
+  return image;
 }
 
 }  // namespace
 
-TraceRecorder::TraceRecorder(std::string path, device::UniqueFd fd)
+TraceRecorder::TraceRecorder(std::string path, device::UniqueFd fd, std::uint64_t cache_bytes)
     : path_(std::move(path)), start_(Clock::now()), fd_(std::move(fd)), buffer_(model::kTraceHeader) {
   buffer_.reserve(2 * kBufferBytes);
+  buffer_ += to_line(model::TraceCache{cache_bytes});
 }
 
-Result<std::unique_ptr<TraceRecorder>> TraceRecorder::create(const std::string& path) {
+Result<std::unique_ptr<TraceRecorder>> TraceRecorder::create(const std::string& path, std::uint64_t cache_bytes) {
   // Refuses a symbolic link. A file of another user, or with a second name, stays as it is.
   device::UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0600));
   if (!fd.open() && errno == ELOOP) return Error{Errc::kExists, path + ": a trace does not follow a symbolic link"};
@@ -36,7 +44,7 @@ Result<std::unique_ptr<TraceRecorder>> TraceRecorder::create(const std::string& 
   if (!S_ISREG(status.st_mode) || status.st_uid != ::geteuid() || status.st_nlink != 1)
     return Error{Errc::kExists, path + ": a trace replaces only a file that belongs to the caller and has one name"};
   if (::ftruncate(fd.get(), 0) != 0) return from_errno(errno, path);
-  return std::unique_ptr<TraceRecorder>(new TraceRecorder(path, std::move(fd)));
+  return std::unique_ptr<TraceRecorder>(new TraceRecorder(path, std::move(fd), cache_bytes));
 }
 
 TraceRecorder::~TraceRecorder() {
@@ -81,7 +89,8 @@ void TraceRecorder::bytes(volume::Volume& volume, volume::Ino file, std::uint64_
   if (length == 0) return;
   if (!knows(file)) {
     const auto info = volume.image_info(file);
-    introduce(info.ok() ? as_traced(file, *info) : model::TraceImage{.object = file, .geometry = {}, .base = 0});
+    introduce(info.ok() ? as_traced(file, *info)
+                        : model::TraceImage{.object = file, .geometry = {}, .base = 0, .compressed_share = {}});
   }
   const model::TraceRequest request{.time_s = seconds(when),
                                     .window = {},

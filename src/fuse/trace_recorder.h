@@ -28,8 +28,8 @@ class TraceRecorder {
   static constexpr std::size_t kMaxKnown = 65536;
   using Clock = std::chrono::steady_clock;
 
-  // Creates or truncates the file.
-  static Result<std::unique_ptr<TraceRecorder>> create(const std::string& path);
+  // Creates or truncates the file. `cache_bytes`: of the mount.
+  static Result<std::unique_ptr<TraceRecorder>> create(const std::string& path, std::uint64_t cache_bytes);
   ~TraceRecorder();
 
   // Records a window requested at `when`; `volume` gives the geometry of the image.
@@ -45,7 +45,7 @@ class TraceRecorder {
   Status finish();
 
  private:
-  TraceRecorder(std::string path, device::UniqueFd fd);
+  TraceRecorder(std::string path, device::UniqueFd fd, std::uint64_t cache_bytes);
   double seconds(Clock::time_point when) const { return std::chrono::duration<double>(when - start_).count(); }
   bool knows(volume::Ino ino);
   // Adds a line that introduces the object, unless the same line was already added.

@@ -42,6 +42,7 @@ std::string canonical_text(const Machine& machine) {
   text += fmt::format("layout={};unit={};width={};parity={};group={};row_offset=", static_cast<int>(layout.kind),
                       layout.unit_bytes, layout.width, layout.parity, layout.group_bytes);
   for (const unsigned offset : layout.row_offset) text += fmt::format("{},", offset);
+  if (layout.requests == Layout::Requests::kExtents) text += ";requests=extents";
   if (layout.filled > 0) text += fmt::format(";filled={}", layout.filled);
   text +=
       fmt::format("\nshape={};extent={};bytes_per_pixel={}\n", machine.shape, machine.extent, machine.bytes_per_pixel);

@@ -64,6 +64,11 @@ struct Layout {
     kStriped,  // the file of extents is cut into units that go round a volume of `width` disks
   };
   Kind kind = Kind::kExtents;
+  enum class Requests {
+    kMount,    // as a mount reads: parts of raw extents, neighbours on a disk in one request
+    kExtents,  // each extent, or stripe unit, is a request of its own
+  };
+  Requests requests = Requests::kMount;  // striped: always kExtents
   std::vector<unsigned> row_offset;  // by number of disks, from 1; one entry: for all; none: the placement of a mount
   double unit_bytes = 0;             // of a stripe
   unsigned width = 0;                // disks of one volume, parity included

@@ -159,9 +159,14 @@ Status read_layout(const toml::table& toml, const std::string& where, Layout& la
       MDFS_TRY_ASSIGN(layout.group_bytes, table.quantity("group", parse_size_bytes));
     }
     MDFS_TRY_ASSIGN(layout.filled, table.share("filled"));
+    MDFS_TRY_ASSIGN(const std::string requests, table.text("requests", "mount"));
+    if (requests != "mount" && requests != "extents")
+      return table.bad(table.find("requests"), "requests", "is \"mount\" or \"extents\"");
+    if (requests == "extents") layout.requests = Layout::Requests::kExtents;
     return table.finish("a machine");
   }
   layout.kind = Layout::Kind::kStriped;
+  layout.requests = Layout::Requests::kExtents;
   MDFS_TRY_ASSIGN(layout.unit_bytes, table.quantity("unit", parse_size_bytes));
   if (layout.unit_bytes < 1 || layout.unit_bytes > 1e12)
     return table.bad(table.find("unit"), "unit", "is not in 1 B .. 1 TB");

@@ -74,6 +74,12 @@ Result<TraceLine> parse_image(const std::vector<std::string_view>& words) {
       geometry.channels = static_cast<unsigned>(bytes);
     } else if (key == "base") {
       MDFS_TRY_ASSIGN(image.base, whole_number(value, "base"));
+    } else if (key == "compressed") {
+      std::string_view rest = value;
+      const auto share = take_number(rest);
+      if (!share.ok() || !rest.empty() || !(*share > 0 && *share <= kMaxCompressedShare))
+        return bad_trace(fmt::format("compressed={} is a share above 0, at most {}", value, kMaxCompressedShare));
+      image.compressed_share = *share;
     } else {
       return bad_trace(fmt::format("\"{}\" is nothing that an image has", words[i]));
     }
@@ -83,6 +89,13 @@ Result<TraceLine> parse_image(const std::vector<std::string_view>& words) {
   MDFS_TRY(geometry::check(geometry));
   image.geometry = std::move(geometry);
   return TraceLine(std::move(image));
+}
+
+Result<TraceLine> parse_cache(const std::vector<std::string_view>& words) {
+  if (words.size() != 2) return bad_trace("\"cache\" wants its size in bytes, and nothing else");
+  TraceCache cache;
+  MDFS_TRY_ASSIGN(cache.bytes, whole_number(words[1], "cache"));
+  return TraceLine(cache);
 }
 
 Result<ByteRange> parse_range(std::string_view text) {
@@ -101,7 +114,7 @@ Result<TraceLine> parse_request(const std::vector<std::string_view>& words) {
   TraceRequest request;
   std::string_view rest = words[0];
   const auto seconds = take_number(rest);
-  if (!seconds.ok() || !rest.empty()) return bad_trace("a line begins with its time in seconds, image or file");
+  if (!seconds.ok() || !rest.empty()) return bad_trace("a line begins with its time in seconds, image, file or cache");
   request.time_s = *seconds;
   if (words.size() < 2) return bad_trace("the window is missing");
   if (words[1].starts_with('@')) {
@@ -131,10 +144,15 @@ Result<TraceLine> parse_request(const std::vector<std::string_view>& words) {
 std::string to_line(const TraceImage& image) {
   if (!image.geometry) return fmt::format("file {}\n", image.object);
   const geometry::Geometry& geometry = *image.geometry;
-  return fmt::format("image {} axes={} shape={} extent={} bytes={} base={}\n", image.object, geometry.axes,
-                     geometry::shape_text(geometry.rank, geometry.shape),
-                     geometry::shape_text(geometry.rank, geometry.extent), geometry.sample_bytes(), image.base);
+  std::string line =
+      fmt::format("image {} axes={} shape={} extent={} bytes={} base={}", image.object, geometry.axes,
+                  geometry::shape_text(geometry.rank, geometry.shape),
+                  geometry::shape_text(geometry.rank, geometry.extent), geometry.sample_bytes(), image.base);
+  if (image.compressed_share) line += fmt::format(" compressed={:.6f}", *image.compressed_share);
+  return line + '\n';
 }
+
+std::string to_line(const TraceCache& cache) { return fmt::format("cache {}\n", cache.bytes); }
 
 std::string to_line(const TraceRequest& request) {
   const std::string what =
@@ -151,6 +169,7 @@ Result<TraceLine> parse_trace_line(std::string_view line) {
   MDFS_TRY_ASSIGN(const auto words, words_of(line));
   if (words.empty()) return TraceLine();
   if (words[0] == "image" || words[0] == "file") return parse_image(words);
+  if (words[0] == "cache") return parse_cache(words);
   return parse_request(words);
 }
 

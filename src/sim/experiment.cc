@@ -57,6 +57,8 @@ void gather(LoadResult& result, const std::vector<WindowRecord>& records, const 
     MDFS_CHECK(records[i].done_s >= 0);
     delays.push_back(records[i].delay_s());
   }
+  result.read_bytes = 0;
+  for (const WindowRecord& record : records) result.read_bytes += record.read_bytes;
   for (const WindowRecord& record : records)
     if (record.done_s > measure.begun_s && record.done_s <= measure.ended_s) bytes += record.window_bytes;
   result.replication_mean.push_back(summarize(delays).mean);
@@ -146,6 +148,48 @@ class ClosedLoad final : public Workload {
   Random positions_;
   unsigned left_;
   std::size_t done_ = 0;
+};
+
+// Requests at their times, or when the one before is done.
+class TraceLoad final : public Workload {
+ public:
+  TraceLoad(std::span<const System> images, std::span<const TraceEntry> trace)
+      : images_(images), trace_(trace), followers_(trace.size()) {
+    for (std::size_t i = 0; i < trace.size(); ++i) {
+      if (!trace[i].after) continue;
+      MDFS_CHECK(*trace[i].after < i);
+      followers_[*trace[i].after].push_back(i);
+    }
+  }
+
+  void start(Simulation& simulation) {
+    for (std::size_t i = 0; i < trace_.size(); ++i)
+      if (!trace_[i].after) request(simulation, i, trace_[i].time_s);
+  }
+  void window_done(Simulation& simulation, std::size_t record) override {
+    for (const std::size_t next : followers_[entry_of_record_[record]])
+      request(simulation, next, std::max(trace_[next].time_s, simulation.now_s()));
+  }
+  void alarm(Simulation&, std::uint64_t) override {}
+
+  std::vector<WindowRecord> in_order_of_trace(const std::vector<WindowRecord>& records) const {
+    MDFS_CHECK(records.size() == trace_.size());
+    std::vector<WindowRecord> ordered(records.size());
+    for (std::size_t i = 0; i < records.size(); ++i) ordered[entry_of_record_[i]] = records[i];
+    return ordered;
+  }
+
+ private:
+  void request(Simulation& simulation, std::size_t i, double time_s) {
+    const TraceEntry& entry = trace_[i];
+    entry_of_record_.push_back(i);
+    simulation.submit_at(time_s, entry.windows, entry.client, entry.base, images_[entry.image], entry.write);
+  }
+
+  const std::span<const System> images_;
+  const std::span<const TraceEntry> trace_;
+  std::vector<std::vector<std::size_t>> followers_;
+  std::vector<std::size_t> entry_of_record_;
 };
 
 std::size_t warm_windows(const LoadOptions& options) {
@@ -311,10 +355,10 @@ LoadResult replay(std::span<const System> images, std::span<const TraceEntry> tr
   }
   for (unsigned run = 0; run < replications; ++run) {
     Simulation simulation(images.front(), (seed + run * kSeedStep) ^ kEngineSalt);
-    for (const TraceEntry& entry : trace)
-      simulation.submit_at(entry.time_s, entry.windows, entry.client, entry.base, images[entry.image]);
-    simulation.run();
-    gather(result, simulation.records(), whole_run(simulation));
+    TraceLoad load(images, trace);
+    load.start(simulation);
+    simulation.run(&load);
+    gather(result, load.in_order_of_trace(simulation.records()), whole_run(simulation));
   }
   close(result);
   result.requested_bytes_per_s = last_s > 0 ? bytes / last_s : 0;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -61,6 +62,7 @@ struct LoadResult {
   Interval mean;                         // over replications; over batches if there is only one
   double requested_bytes_per_s = 0;
   double done_bytes_per_s = 0;                 // mean over replications
+  double read_bytes = 0;                       // by all requests of one replication
   std::vector<double> replication_throughput;  // bytes/s of each
   std::vector<ResourceUse> use;                // mean over replications
   std::uint64_t events = 0;
@@ -113,9 +115,14 @@ struct TraceEntry {
   unsigned client = 0;
   std::size_t image = 0;   // which of the systems
   std::uint64_t base = 0;  // of its placement
+  bool write = false;
+  // The entry of this number, an earlier one, comes before: this one begins at its time, but not before that one is
+  // done.
+  std::optional<std::size_t> after;
 };
-// The systems have the same machine and disks, each with an image of the trace. The error bar covers the
-// random times of the machine only: replications differ in nothing else.
+// Delays are in the order of the trace, each from when its request began. The systems have the same machine and disks,
+// each with an image of the trace. The error bar covers the random times of the machine only: replications differ in
+// nothing else.
 LoadResult replay(std::span<const System> images, std::span<const TraceEntry> trace, std::uint64_t seed,
                   unsigned replications);
 

@@ -35,7 +35,7 @@ double utilization_of(const std::vector<ResourceUse>& use, const std::string& na
 }
 
 Simulation::Simulation(const System& system, std::uint64_t seed, TieOrder ties)
-    : system_(system), engine_(system.route().max_steps(), seed, ties) {
+    : system_(system), engine_(system.route().max_steps(), seed, ties), cache_(system.setup().cache_bytes) {
   system_.route().add_stations(engine_);
 }
 
@@ -44,7 +44,7 @@ std::size_t Simulation::submit_at(double time_s, const geometry::Window& window,
 }
 
 std::size_t Simulation::submit_at(double time_s, std::vector<geometry::Window> windows, unsigned client,
-                                  std::uint64_t base, const System& image) {
+                                  std::uint64_t base, const System& image, bool write) {
   std::uint32_t slot = 0;
   if (free_.empty()) {
     slot = static_cast<std::uint32_t>(live_.size());
@@ -57,6 +57,8 @@ std::size_t Simulation::submit_at(double time_s, std::vector<geometry::Window> w
   live_[slot].image = &image;
   live_[slot].windows = std::move(windows);
   live_[slot].base = base;
+  live_[slot].write = write;
+  live_[slot].first_load = 0;
   live_[slot].record = record;
   records_.push_back({.arrival_s = time_s, .client = client});
   engine_.alarm(time_s, kArrival | slot);
@@ -78,16 +80,51 @@ void Simulation::alarm(Engine&, std::uint64_t token) {
 
 void Simulation::arrive(std::uint32_t slot) {
   Live& live = live_[slot];
-  live.split = live.image->split(live.windows, live.base);
+  std::uint32_t awaited = 0;
+  live.split = cache_.enabled() && live.image->reads_as_mount() ? split_past_cache(slot, awaited)
+                                                                : live.image->split(live.windows, live.base);
   live.left.assign(live.split.extents, 0);
   for (const Request& request : live.split.requests) ++live.left[request.extent];
   live.next_request = 0;
-  live.extents_left = live.split.extents;
+  live.parts_left = live.split.extents + awaited + 1;
   WindowRecord& record = records_[live.record];
   record.extents = live.split.extents;
   record.window_bytes = live.split.part_bytes;
   record.read_bytes = live.split.full_bytes;
-  if (!whole_window(Route::Phase::kBefore, slot)) issue(slot, system_.outstanding());
+  if (!whole_window(Route::Phase::kBefore, slot)) begin(slot);
+}
+
+void Simulation::begin(std::uint32_t slot) {
+  issue(slot, system_.outstanding());
+  part_done(slot);
+}
+
+Split Simulation::split_past_cache(std::uint32_t slot, std::uint32_t& awaited) {
+  Live& live = live_[slot];
+  const auto key = [&](const ReadUnit& unit) { return ExtentCache::Key{live.image, live.base, unit.extent}; };
+  double part_bytes = 0;
+  std::vector<ReadUnit> missing;
+  std::vector<LoadId> loads;
+  for (const ReadUnit& unit : live.image->units_under(live.windows, live.base, part_bytes)) {
+    const LoadId load = live.write ? 0 : cache_.find(key(unit), unit.unit);
+    if (load == 0)
+      missing.push_back(unit);
+    else if (under_way_.contains(load))
+      loads.push_back(load);
+  }
+  std::sort(loads.begin(), loads.end());
+  loads.erase(std::unique(loads.begin(), loads.end()), loads.end());
+  for (const LoadId load : loads) under_way_[load].push_back(slot);
+  awaited = static_cast<std::uint32_t>(loads.size());
+
+  std::vector<std::size_t> request_of_unit;
+  Split split = live.image->split_units(missing, part_bytes, &request_of_unit);
+  live.first_load = next_load_;
+  next_load_ += split.requests.size();
+  for (LoadId load = live.first_load; load < next_load_; ++load) under_way_.try_emplace(load);
+  for (std::size_t i = 0; i < missing.size(); ++i)
+    cache_.put(key(missing[i]), missing[i].unit, missing[i].memory_bytes, live.first_load + request_of_unit[i]);
+  return split;
 }
 
 // Starts the stages of the window as a whole; false if there are none in this phase.
@@ -111,6 +148,7 @@ void Simulation::issue(std::uint32_t slot, std::uint64_t extents) {
   Live& live = live_[slot];
   const auto& requests = live.split.requests;
   const bool all = extents == 0;
+  std::vector<std::uint32_t> at_once;  // extents that are over already
   while (live.next_request < requests.size()) {
     const Request& request = requests[live.next_request];
     const bool first_of_extent = live.next_request == 0 || request.extent != requests[live.next_request - 1].extent;
@@ -120,11 +158,27 @@ void Simulation::issue(std::uint32_t slot, std::uint64_t extents) {
     if (!steps_.empty()) {
       engine_.start(steps_, (std::uint64_t{slot} << 32) | request.extent);
     } else if (--live.left[request.extent] == 0) {
-      --live.extents_left;
+      at_once.push_back(request.extent);
       ++extents;
     }
   }
-  if (live.extents_left == 0) finish(slot);
+  for (const std::uint32_t extent : at_once) extent_done(slot, extent);
+}
+
+// A window that ends may start others, which move what `live_` holds: no reference is kept over that.
+void Simulation::extent_done(std::uint32_t slot, std::uint32_t extent) {
+  std::vector<std::uint32_t> waiting;
+  if (cache_.enabled() && live_[slot].first_load != 0) {
+    const auto load = under_way_.find(live_[slot].first_load + extent);
+    waiting = std::move(load->second);
+    under_way_.erase(load);
+  }
+  part_done(slot);
+  for (const std::uint32_t other : waiting) part_done(other);
+}
+
+void Simulation::part_done(std::uint32_t slot) {
+  if (--live_[slot].parts_left == 0) finish(slot);
 }
 
 void Simulation::finish(std::uint32_t slot) {
@@ -136,7 +190,7 @@ void Simulation::job_done(Engine&, std::uint64_t token) {
   const auto extent = static_cast<std::uint32_t>(token);
   Live& live = live_[slot];
   if (extent == kBefore) {
-    issue(slot, system_.outstanding());
+    begin(slot);
     return;
   }
   if (extent == kAfter) {
@@ -144,11 +198,9 @@ void Simulation::job_done(Engine&, std::uint64_t token) {
     return;
   }
   if (--live.left[extent] > 0) return;
-  if (--live.extents_left == 0) {
-    finish(slot);
-    return;
-  }
-  if (system_.outstanding() != 0) issue(slot, 1);
+  const bool more = live.next_request < live.split.requests.size();  // then the window does not end here
+  extent_done(slot, extent);
+  if (more && system_.outstanding() != 0) issue(slot, 1);
 }
 
 void Simulation::complete(std::uint32_t slot) {

@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
+#include "sim/extent_cache.h"
 #include "sim/system.h"
 
 namespace mdfs::sim {
@@ -17,7 +19,7 @@ struct WindowRecord {
   unsigned client = 0;
   std::uint32_t extents = 0;
   double window_bytes = 0;
-  double read_bytes = 0;  // of whole extents
+  double read_bytes = 0;  // by its own requests
   double delay_s() const { return done_s - arrival_s; }
 };
 
@@ -50,7 +52,8 @@ class Workload {
   virtual void alarm(Simulation& simulation, std::uint64_t token) = 0;
 };
 
-// One run of windows through a system, which outlives it. Times are in seconds from the start of the run. One thread.
+// One run of windows through a system, which outlives it. The cache of the mount is empty at first. Times are in
+// seconds from the start of the run. One thread.
 class Simulation final : private Listener {
  public:
   Simulation(const System& system, std::uint64_t seed, TieOrder ties = TieOrder::kInsertion);
@@ -59,9 +62,9 @@ class Simulation final : private Listener {
   // Requests a window at that time, not before now. Returns the index of its record. `base` as of System::split().
   std::size_t submit_at(double time_s, const geometry::Window& window, unsigned client = 0, std::uint64_t base = 0);
   // Several windows of an image as one request. `image` is a system of the same machine and disks with another image on
-  // it; it outlives the simulation.
+  // it; it outlives the simulation. A write goes to the disks, whatever the cache holds.
   std::size_t submit_at(double time_s, std::vector<geometry::Window> windows, unsigned client, std::uint64_t base,
-                        const System& image);
+                        const System& image, bool write = false);
   void alarm_at(double time_s, std::uint64_t token) { engine_.alarm(time_s, token); }
   void run(Workload* workload = nullptr);
 
@@ -79,17 +82,26 @@ class Simulation final : private Listener {
     const System* image = nullptr;
     std::vector<geometry::Window> windows;
     std::uint64_t base = 0;
+    bool write = false;
     std::size_t record = 0;
     Split split;
     std::vector<std::uint32_t> left;  // requests of each extent
     std::size_t next_request = 0;
-    std::uint32_t extents_left = 0;
+    LoadId first_load = 0;  // of its extents, for the cache; 0: without one
+    // Extents, its own and those that other windows read for it; and one for the stages before them.
+    std::uint32_t parts_left = 0;
   };
 
   void job_done(Engine& engine, std::uint64_t token) override;
   void alarm(Engine& engine, std::uint64_t token) override;
   void arrive(std::uint32_t slot);
+  // What is neither in the cache nor on its way; the window waits for the latter, and the cache gets the former.
+  Split split_past_cache(std::uint32_t slot, std::uint32_t& awaited);
+  // The bytes of an extent have come: for this window, and for those that wait for them.
+  void extent_done(std::uint32_t slot, std::uint32_t extent);
+  void begin(std::uint32_t slot);  // after the stages before the extents
   void issue(std::uint32_t slot, std::uint64_t extents);
+  void part_done(std::uint32_t slot);
   bool whole_window(Route::Phase phase, std::uint32_t slot);
   void finish(std::uint32_t slot);
   void complete(std::uint32_t slot);
@@ -101,6 +113,9 @@ class Simulation final : private Listener {
   std::vector<Live> live_;
   std::vector<std::uint32_t> free_;
   std::vector<Step> steps_;
+  ExtentCache cache_;
+  LoadId next_load_ = 1;
+  std::unordered_map<LoadId, std::vector<std::uint32_t>> under_way_;  // requests for the cache; who else waits for each
 };
 
 }  // namespace mdfs::sim

@@ -15,27 +15,14 @@
 #include "geometry/default_extent.h"
 #include "geometry/plan.h"
 #include "geometry/shape_text.h"
+#include "model/trace.h"
 
 namespace mdfs::sim {
 namespace {
 
-constexpr std::uint64_t kMaxGroups = std::uint64_t{1} << 40;
-constexpr std::uint64_t kMaxRanked = std::uint64_t{1} << 24;
-
-std::uint64_t mix(std::uint64_t x) {  // splitmix64
-  x += 0x9e3779b97f4a7c15;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
-}
+constexpr std::uint64_t kMaxDiskBytes = std::uint64_t{1} << 62;  // that an image takes
 
 }  // namespace
-
-std::uint64_t extent_number(unsigned rank, const geometry::Coord& grid, const geometry::Coord& extent) {
-  std::uint64_t number = 0;
-  for (unsigned axis = 0; axis < rank; ++axis) number = number * grid[axis] + extent[axis];
-  return number;
-}
 
 Result<geometry::Geometry> make_image(const std::string& shape, const std::string& extent, bool extent_given,
                                       unsigned bytes_per_pixel) {
@@ -75,11 +62,49 @@ Result<System> System::make(Setup setup) {
   if (s.disks < 1 || s.disks > model::kMaxDisks)
     return Error{Errc::kInvalidArgument, fmt::format("{} disks: not in 1..{}", s.disks, model::kMaxDisks)};
   MDFS_TRY(geometry::check(s.image));
+  MDFS_TRY(system.check_size());
   MDFS_TRY(system.place());
   MDFS_TRY(system.check_stored());
   system.route_.emplace(s.machine, s.disks, s.uniform_seeks);
-  system.rank_extents();
   return system;
+}
+
+bool System::reads_as_mount() const {
+  return setup_.stored != nullptr || setup_.machine.layout.requests == model::Layout::Requests::kMount;
+}
+
+std::uint64_t System::stored_extent_bytes() const {
+  const std::uint64_t bytes = setup_.image.extent_bytes();
+  if (!setup_.compressed_share) return bytes;
+  const double stored = std::round(static_cast<double>(bytes) * *setup_.compressed_share);
+  return std::clamp<std::uint64_t>(static_cast<std::uint64_t>(stored), 1,
+                                   static_cast<std::uint64_t>(model::kMaxCompressedShare) * bytes);
+}
+
+std::uint64_t System::step_bytes() const {
+  return reads_as_mount() ? align_up(stored_extent_bytes(), rules_.block_bytes) : stored_extent_bytes();
+}
+
+Status System::check_size() {
+  if (setup_.stored) rules_ = setup_.stored->rules;
+  if (rules_.block_bytes == 0 || rules_.max_request_bytes == 0)
+    return Error{Errc::kInvalidArgument, "a mount reads in blocks and requests of at least one byte"};
+  if (const auto& share = setup_.compressed_share; share) {
+    if (!(*share > 0 && *share <= model::kMaxCompressedShare))
+      return Error{Errc::kInvalidArgument, fmt::format("a compressed size of {} times the bytes: not in 0 .. {}",
+                                                       *share, model::kMaxCompressedShare)};
+    if (setup_.machine.layout.kind == model::Layout::Kind::kStriped)
+      return Error{Errc::kInvalidArgument, "a striped machine has no compressed images"};
+    rules_.sub_block_bytes = 0;
+  }
+  std::uint64_t bytes = step_bytes();
+  const geometry::Coord grid = setup_.image.grid();
+  for (unsigned axis = 0; axis < setup_.image.rank; ++axis) {
+    if (grid[axis] > kMaxDiskBytes / bytes)
+      return Error{Errc::kTooBig, "the extents of the image take more than 2^62 bytes on disk"};
+    bytes *= grid[axis];
+  }
+  return {};
 }
 
 Status System::place() {
@@ -97,8 +122,10 @@ Status System::place() {
   std::optional<unsigned> row = setup_.row_offset;
   if (!row && setup_.image.rank <= 2) row = model::row_offset(setup_.machine, setup_.disks);
   if (!row && setup_.plane_offset) row = model::row_offset(setup_.machine, setup_.disks).value_or(1);
-  placement_ = row ? geometry::offset_placement(disks, *row, setup_.plane_offset.value_or(0))
-                   : geometry::default_placement(setup_.image.rank, disks, setup_.image.grid());
+  layout_ = ImageLayout(setup_.machine, setup_.image,
+                        row ? geometry::offset_placement(disks, *row, setup_.plane_offset.value_or(0))
+                            : geometry::default_placement(setup_.image.rank, disks, setup_.image.grid()),
+                        setup_.disks, step_bytes());
   return {};
 }
 
@@ -107,46 +134,8 @@ std::string System::placement_text() const {
   if (layout.kind == model::Layout::Kind::kStriped)
     return fmt::format("striped, units of {} B over volumes of {} disks{}", layout.unit_bytes, layout.width,
                        layout.parity ? ", left-symmetric parity" : "");
-  return fmt::format("rows {}; planes {}", fmt::join(placement_.row, " "), fmt::join(placement_.plane, " "));
-}
-
-void System::rank_extents() {
-  const geometry::Geometry& image = setup_.image;
-  const auto& resources = setup_.machine.resources;
-  const bool heads =
-      std::any_of(resources.begin(), resources.end(), [](const model::Resource& one) { return one.head.has_value(); });
-  const geometry::Coord grid = image.grid();
-  std::uint64_t extents = 1;
-  for (unsigned axis = 0; axis < image.rank; ++axis) {
-    if (grid[axis] > kMaxRanked / extents) return;
-    extents *= grid[axis];
-  }
-  if (!heads || setup_.machine.layout.kind != model::Layout::Kind::kExtents) return;
-  std::vector<std::uint32_t> on_disk(setup_.disks);
-  rank_.reserve(extents);
-  for (std::uint64_t index = 0; index < extents; ++index) {
-    geometry::Coord place{};
-    std::uint64_t rest = index;
-    for (unsigned axis = image.rank; axis > 0; --axis) {
-      place[axis - 1] = rest % grid[axis - 1];
-      rest /= grid[axis - 1];
-    }
-    rank_.push_back(on_disk[geometry::disk_of(placement_, image.rank, 0, place)]++);
-  }
-}
-
-double System::address_of(std::uint64_t index, unsigned disk) const {
-  const double extent_bytes = static_cast<double>(setup_.image.extent_bytes());
-  const double group_bytes = setup_.machine.layout.group_bytes;
-  const std::uint64_t local = rank_.empty() ? index / setup_.disks : rank_[index];
-  const double capacity = model::head_capacity(setup_.machine);
-  if (group_bytes <= extent_bytes)
-    return setup_.machine.layout.filled * capacity + static_cast<double>(local) * extent_bytes;
-  const auto per_group = static_cast<std::uint64_t>(group_bytes / extent_bytes);
-  const std::uint64_t group = std::min(local / per_group, kMaxGroups);
-  const double share = static_cast<double>(mix(group * model::kMaxDisks + disk) >> 11) * 0x1p-53;
-  const double slots = std::max(std::floor(capacity / group_bytes), 1.0);
-  return std::floor(share * slots) * group_bytes + static_cast<double>(local % per_group) * extent_bytes;
+  const geometry::Placement& placement = layout_.placement();
+  return fmt::format("rows {}; planes {}", fmt::join(placement.row, " "), fmt::join(placement.plane, " "));
 }
 
 // The extent's bytes lie one after another in the file; each unit that they touch is a request of its own.
@@ -179,21 +168,25 @@ void System::split_striped(std::uint64_t index, double part_bytes, std::uint64_t
 void System::split_extent(std::uint64_t index, const geometry::Coord& place, double part, std::uint64_t base,
                           Split& split) const {
   if (setup_.machine.layout.kind == model::Layout::Kind::kStriped) return split_striped(index, part, base, split);
-  const unsigned disk = geometry::disk_of(placement_, setup_.image.rank, base, place);
+  const unsigned disk = layout_.disk_of(place, base);
   split.requests.push_back({.disk = disk,
                             .extent = split.extents,
-                            .full_bytes = static_cast<double>(setup_.image.extent_bytes()),
+                            .full_bytes = static_cast<double>(stored_extent_bytes()),
                             .part_bytes = part,
-                            .address_bytes = address_of(index, disk)});
+                            .address_bytes = layout_.address_of(layout_.offset_of(index), disk)});
 }
 
 Split System::split(const geometry::Window& window, std::uint64_t base) const { return split({&window, 1}, base); }
 
 Split System::split(std::span<const geometry::Window> windows, std::uint64_t base) const {
-  if (setup_.stored) return split_stored(windows);
+  if (reads_as_mount()) {
+    double part_bytes = 0;
+    const std::vector<ReadUnit> units = units_under(windows, base, part_bytes);
+    return split_units(units, part_bytes);
+  }
   const geometry::Geometry& image = setup_.image;
   const geometry::ByteGeometry bytes = geometry::byte_geometry(image);
-  const double full = static_cast<double>(image.extent_bytes());
+  const double full = static_cast<double>(stored_extent_bytes());
   const geometry::Coord grid = image.grid();
   Split split;
   std::unordered_map<std::uint64_t, std::size_t> first_request;  // of an extent; used where there are several windows
@@ -225,57 +218,89 @@ Status System::check_stored() const {
   std::uint64_t extents = 1;
   const geometry::Coord grid = setup_.image.grid();
   for (unsigned axis = 0; axis < setup_.image.rank; ++axis) extents *= grid[axis];
-  if (stored.places.size() != extents || stored.disk_bytes.size() != setup_.disks || stored.block_bytes == 0 ||
-      stored.max_request_bytes == 0)
+  if (stored.places.size() != extents || stored.disk_bytes.size() != setup_.disks)
     return Error{Errc::kInvalidArgument, "the stored image does not fit the system"};
-  for (const StoredImage::Place& place : stored.places)
+  for (const ExtentPlace& place : stored.places)
     if (place.disk >= setup_.disks)
       return Error{Errc::kInvalidArgument, fmt::format("an extent lies on disk {} of {}", place.disk, setup_.disks)};
   return {};
 }
 
-// What the engine of a mount reads of each extent, merged and cut into requests by the same code.
-Split System::split_stored(std::span<const geometry::Window> windows) const {
-  const StoredImage& stored = *setup_.stored;
+ExtentPlace System::place_of(std::uint64_t number, const geometry::Coord& extent, std::uint64_t base) const {
+  if (setup_.stored) return setup_.stored->places[number];
+  return {layout_.disk_of(extent, base), layout_.offset_of(number), stored_extent_bytes()};
+}
+
+Request System::request_of(unsigned disk, std::uint64_t offset_bytes, std::uint64_t length_bytes) const {
+  const auto length = static_cast<double>(length_bytes);
+  const double scale = setup_.stored ? model::head_scale(setup_.machine, setup_.stored->disk_bytes[disk]) : 1;
+  return {.disk = disk,
+          .full_bytes = length,
+          .part_bytes = length,
+          .address_bytes =
+              setup_.stored ? static_cast<double>(offset_bytes) * scale : layout_.address_of(offset_bytes, disk),
+          .span_bytes = length * scale};
+}
+
+std::vector<ReadUnit> System::units_under(std::span<const geometry::Window> windows, std::uint64_t base,
+                                          double& part_bytes) const {
   const geometry::Geometry& image = setup_.image;
   const geometry::ByteGeometry bytes = geometry::byte_geometry(image);
   const std::uint64_t extent_bytes = image.extent_bytes();
-  const geometry::Coord grid = image.grid();
-  std::vector<geometry::PlanPart> parts;
-  Split split;
-  const auto read = [&](const StoredImage::Place& place, std::uint64_t begin, std::uint64_t end) {
-    parts.push_back({place.disk, place.address_bytes + begin, align_up(end, stored.block_bytes) - begin});
-  };
+  const std::uint64_t sub_block = rules_.sub_block_bytes;
+  std::vector<ReadUnit> units;
+  part_bytes = 0;
   for (const geometry::Window& window : windows)
     for (const geometry::Piece& piece : geometry::decompose(bytes, geometry::byte_box(image, window))) {
       double part = 1;
       for (unsigned axis = 0; axis < image.rank; ++axis) part *= static_cast<double>(piece.in_extent.length[axis]);
-      split.part_bytes += part;
-      const StoredImage::Place& place = stored.places[extent_number(image.rank, grid, piece.extent)];
+      part_bytes += part;
+      const std::uint64_t number = extent_number(image.rank, image.grid(), piece.extent);
+      const ExtentPlace place = place_of(number, piece.extent, base);
       if (place.stored_bytes == 0) continue;
-      if (stored.sub_block_bytes == 0) {
-        read(place, 0, place.stored_bytes);
+      const auto add = [&](std::size_t unit, std::uint64_t memory_bytes, std::uint64_t begin, std::uint64_t end) {
+        units.push_back(
+            {.extent = number,
+             .unit = static_cast<std::uint32_t>(unit),
+             .memory_bytes = memory_bytes,
+             .place = {place.disk, place.address_bytes + begin, align_up(end, rules_.block_bytes) - begin}});
+      };
+      if (sub_block == 0) {
+        add(0, extent_bytes, 0, place.stored_bytes);
         continue;
       }
-      const auto touched = geometry::touched_sub_blocks(bytes, piece.in_extent, stored.sub_block_bytes);
+      const auto touched = geometry::touched_sub_blocks(bytes, piece.in_extent, sub_block);
       for (std::size_t i = 0; i < touched.size(); ++i)
-        if (touched[i])
-          read(place, i * stored.sub_block_bytes, std::min((i + 1) * stored.sub_block_bytes, extent_bytes));
+        if (touched[i]) {
+          const std::uint64_t begin = i * sub_block, end = std::min(begin + sub_block, extent_bytes);
+          add(i, end - begin, begin, end);
+        }
     }
-  const std::vector<geometry::DiskLimits> limits(setup_.disks, {.max_request_bytes = stored.max_request_bytes});
+  std::sort(units.begin(), units.end());
+  units.erase(std::unique(units.begin(), units.end()), units.end());
+  return units;
+}
+
+// Merged and cut into requests by the code of a mount.
+Split System::split_units(std::span<const ReadUnit> units, double part_bytes,
+                          std::vector<std::size_t>* request_of_unit) const {
+  std::vector<geometry::PlanPart> parts;
+  parts.reserve(units.size());
+  for (const ReadUnit& unit : units) parts.push_back(unit.place);
+  const std::vector<geometry::DiskLimits> limits(setup_.disks, {.max_request_bytes = rules_.max_request_bytes});
   const auto plan = geometry::plan_requests(parts, limits);
   MDFS_CHECK(plan.ok());
+  Split split;
+  split.part_bytes = part_bytes;
+  if (request_of_unit != nullptr) request_of_unit->assign(units.size(), 0);
   for (const geometry::DiskPlan& disk : plan->disks)
     for (const geometry::PlanRequest& request : disk.requests) {
-      const auto length = static_cast<double>(request.length_bytes);
-      const double scale = model::head_scale(setup_.machine, stored.disk_bytes[disk.disk]);
-      split.requests.push_back({.disk = disk.disk,
-                                .extent = split.extents++,
-                                .full_bytes = length,
-                                .part_bytes = length,
-                                .address_bytes = static_cast<double>(request.offset_bytes) * scale,
-                                .span_bytes = length * scale});
-      split.full_bytes += length;
+      if (request_of_unit != nullptr)
+        for (const geometry::RequestPiece& piece : disk.pieces_of(request))
+          (*request_of_unit)[piece.part] = split.requests.size();
+      split.requests.push_back(request_of(disk.disk, request.offset_bytes, request.length_bytes));
+      split.requests.back().extent = split.extents++;
+      split.full_bytes += split.requests.back().full_bytes;
     }
   return split;
 }

@@ -12,9 +12,12 @@
 #include "base/result.h"
 #include "geometry/geometry.h"
 #include "geometry/placement.h"
+#include "geometry/plan.h"
 #include "model/engine.h"
 #include "model/machine.h"
 #include "model/route.h"
+#include "sim/image_layout.h"
+#include "sim/stored_image.h"
 
 namespace mdfs::sim {
 
@@ -28,20 +31,6 @@ using model::StationStatistics;
 using model::Step;
 using model::TieOrder;
 
-// An image as it lies on real disks: what a mount tells of it, to predict what reading a window from there takes.
-struct StoredImage {
-  struct Place {
-    unsigned disk = 0;
-    std::uint64_t address_bytes = 0;
-    std::uint64_t stored_bytes = 0;  // 0: a hole, which costs nothing
-  };
-  std::vector<Place> places;            // by extent, row-major
-  std::vector<double> disk_bytes;       // by disk: heads move as far as the address of this size, on their capacity
-  std::uint64_t sub_block_bytes = 0;    // so much of an extent is read at least; 0: all of it
-  std::uint64_t block_bytes = 4096;     // reads are multiples of it
-  std::uint64_t max_request_bytes = 0;  // neighbours on a disk are read in one request, of at most this
-};
-
 struct Setup {
   model::Machine machine;
   unsigned disks = 1;
@@ -51,8 +40,11 @@ struct Setup {
   std::optional<unsigned> row_offset;
   std::optional<unsigned> plane_offset;
   bool uniform_seeks = false;  // draw each "seek t" from 0 .. 2t
-  // Where extents lie instead of where the placement says, and requests as a mount makes them; full and part of a
-  // request are then its own bytes.
+  // Stored size of an extent as a share of its bytes, above 0 and at most kMaxCompressedShare: a compressed image,
+  // whose extents are read whole. Absent: a raw image.
+  std::optional<double> compressed_share;
+  std::uint64_t cache_bytes = 0;  // of the mount, for windows of one run; 0: every window is read from the disks
+  // Where extents lie instead of where the placement says, with their stored sizes. Requests are those of a mount.
   std::shared_ptr<const StoredImage> stored;
 };
 
@@ -63,15 +55,25 @@ Result<geometry::Geometry> make_image(const std::string& shape, const std::strin
 // The machine with the disks and the image that its file names.
 Result<Setup> default_setup(const model::Machine& machine);
 
-// Row-major number of an extent in the grid of its image.
-std::uint64_t extent_number(unsigned rank, const geometry::Coord& grid, const geometry::Coord& extent);
-
 // What a window asks for, in order of issue.
 struct Split {
-  std::vector<Request> requests;  // by extent
+  // By extent. As a mount reads, each request counts as an extent, whose full and part are the request's own bytes.
+  std::vector<Request> requests;
   std::uint32_t extents = 0;
-  double full_bytes = 0;  // of all extents
+  double full_bytes = 0;  // of all requests
   double part_bytes = 0;  // of the window
+};
+
+// What a mount reads by itself: a sub-block of a raw extent, or a whole compressed one.
+struct ReadUnit {
+  std::uint64_t extent = 0;        // number
+  std::uint32_t unit = 0;          // of the extent
+  std::uint64_t memory_bytes = 0;  // decoded
+  geometry::PlanPart place;
+  bool operator<(const ReadUnit& other) const {
+    return extent != other.extent ? extent < other.extent : unit < other.unit;
+  }
+  bool operator==(const ReadUnit& other) const { return extent == other.extent && unit == other.unit; }
 };
 
 // Immutable once made; any thread.
@@ -83,11 +85,23 @@ class System {
   const Setup& setup() const { return setup_; }
   const model::Topology& topology() const { return route_->topology(); }
   std::string placement_text() const;
+  const ImageLayout& layout() const { return layout_; }  // of a machine that places extents
 
   // `base` tells images apart: it shifts the first disk, or picks the volume of a striped machine.
   Split split(const geometry::Window& window, std::uint64_t base) const;
   // Of several windows as one request: an extent under two of them is read once.
   Split split(std::span<const geometry::Window> windows, std::uint64_t base) const;
+
+  // split() in two steps, for a reader with a cache; only if reads_as_mount().
+  bool reads_as_mount() const;
+  // What a mount without a cache reads for the windows, each unit once, ascending; `part_bytes` gets the windows'
+  // bytes.
+  std::vector<ReadUnit> units_under(std::span<const geometry::Window> windows, std::uint64_t base,
+                                    double& part_bytes) const;
+  // The requests that read these units. `request_of_unit`, if not null, gets the index of the last request with bytes
+  // of each unit.
+  Split split_units(std::span<const ReadUnit> units, double part_bytes,
+                    std::vector<std::size_t>* request_of_unit = nullptr) const;
 
   const Route& route() const { return *route_; }
   std::uint64_t outstanding() const { return setup_.machine.outstanding; }
@@ -99,19 +113,20 @@ class System {
   System() = default;
   Status place();
   Status check_stored() const;
+  Status check_size();
+  std::uint64_t stored_extent_bytes() const;
+  std::uint64_t step_bytes() const;  // from one extent to the next on a disk
   void split_extent(std::uint64_t index, const geometry::Coord& place, double part, std::uint64_t base,
                     Split& split) const;
   void split_striped(std::uint64_t index, double part_bytes, std::uint64_t base, Split& split) const;
-  Split split_stored(std::span<const geometry::Window> windows) const;
-  void rank_extents();
-  double address_of(std::uint64_t index, unsigned disk) const;
+  // Where an extent is read: on its disk, in the bytes of plan_requests().
+  ExtentPlace place_of(std::uint64_t number, const geometry::Coord& extent, std::uint64_t base) const;
+  Request request_of(unsigned disk, std::uint64_t offset_bytes, std::uint64_t length_bytes) const;
 
   Setup setup_;
   std::optional<Route> route_;  // there once made
-  geometry::Placement placement_;
-  // By extent in row-major order: how many before it lie on the same disk. Only for machines with heads, and images of
-  // at most kMaxRanked extents; else extents are taken to go round the disks.
-  std::vector<std::uint32_t> rank_;
+  ReadRules rules_;
+  ImageLayout layout_;  // of machines that place extents
 };
 
 }  // namespace mdfs::sim

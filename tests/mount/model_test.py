@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import random
 import subprocess
 import tempfile
 import time
@@ -203,7 +204,7 @@ class Traced(Base):
         self.assertEqual(len(images), 1)
         self.assertIn("shape=512x512", images[0])
         self.assertIn("extent=64x64", images[0])
-        requests = [line for line in lines if line[0] not in ("image", "file")]
+        requests = [line for line in lines if line[0] not in ("cache", "image", "file")]
         asked = [(line[1], line[4]) for line in requests if f"object={images[0][1]}" in line]
         # Binding for writing on a descriptor that may read starts the window too.
         self.assertEqual(asked, [("y10+100,x20+200", "op=read"), ("y5+10,x7+30", "op=read"), ("@8192+4096", "op=read"),
@@ -218,10 +219,49 @@ class Traced(Base):
 
         out = json.loads(run(MDFS_SIM, "replay", "gigaview-t800", trace, "--json"))
         self.assertEqual(out["delay_s"]["count"], len(requests))
-        self.assertEqual(out["parameters"]["objects"], len(lines) - len(requests))
+        self.assertEqual(out["parameters"]["objects"], len(lines) - len(requests) - 1)  # without the cache
         self.assertGreater(out["delay_s"]["mean"], 0.02)
         reads = json.loads(run(MDFS_SIM, "replay", "gigaview-t800", trace, "--json", "--reads-only"))
         self.assertEqual(reads["delay_s"]["count"], len([line for line in requests if line[4] == "op=read"]))
+
+    def test_a_replay_reads_what_the_mount_has_read(self):
+        """Of raw images the same bytes; of compressed ones, whose sizes it knows as a mean, nearly as many."""
+        machine = self.file("fast.toml", SLOW.replace(f"{LATENCY} s", "0.1 ms"))
+        for codec, tolerance in ((0, 0), (1, 0.1)):
+            with self.subTest(codec=codec):
+                name = f"image{codec}"
+                make_image(self.volume / name, (512, 512), codec=codec, extent=(64, 64), channels=3)
+                random.seed(1)
+                write_all_in_place(self.volume / name, bytes(byte & 15 for byte in random.randbytes(512 * 512 * 3)))
+                trace = self.file("trace")
+                self.remount(f"noatime,cache=16M,model={machine},trace={trace}")
+                read_window(self.volume / name, (0, 0), (1, 1))  # and the metadata
+                before = self.disk_reads()
+                for _ in range(100):
+                    read_window(self.volume / name, (random.randrange(400), random.randrange(400)), (100, 100))
+                read, requests = (after - early for after, early in zip(self.disk_reads(), before))
+                self.volume.unmount()
+                replay = (MDFS_SIM, "replay", machine, "--disks", "4", "--json")
+                out = json.loads(run(*replay, trace))
+                first = json.loads(run(*replay, self.file("first", self.head(trace, 1))))
+                self.assertAlmostEqual(out["read_bytes"] - first["read_bytes"], read, delta=tolerance * read)
+                served = sum(out["served"]["disk"]) - sum(first["served"]["disk"])
+                self.assertAlmostEqual(served, requests, delta=tolerance * requests)
+                self.assertEqual(out["parameters"]["cache_bytes"], 16 << 20)
+                cold = json.loads(run(*replay, trace, "--cache", "0"))
+                self.assertGreater(cold["read_bytes"], 4 * out["read_bytes"])
+                self.volume.mount("noatime")  # without a trace
+
+    def disk_reads(self):
+        disks = json.loads(run(MDFS, "volume", "status", "--json", self.volume.path))["modelled"]["disks"]
+        return sum(disk["read_bytes"] for disk in disks), sum(disk["reads"] for disk in disks)
+
+    def head(self, trace, requests):
+        """The lines of the trace up to so many requests."""
+        with open(trace) as file:
+            lines = file.readlines()
+        first = next(i for i, line in enumerate(lines) if line[0].isdigit())
+        return "".join(lines[:first + requests])
 
     def test_a_trace_of_many_requests_is_whole_and_takes_little_memory(self):
         self.image()

@@ -16,6 +16,7 @@
 #include "geometry/decompose.h"
 #include "geometry/shape_text.h"
 #include "geometry/window_spec.h"
+#include "model/trace.h"
 #include "mount.h"
 #include "options.h"
 #include "plot.h"
@@ -129,6 +130,7 @@ struct Comparison {
   std::string size;
   double window_bytes = 0;
   std::vector<double> simulated_s;  // of each window; the mean over the replications
+  std::vector<double> predicted_s;  // of a new image: what window and random print without a mount
   std::vector<double> measured_s;
   std::vector<double> again_s;  // some of the same windows from the cache of the mount
   std::uint64_t cached_extents = 0;
@@ -171,15 +173,28 @@ bool same_plan(const sim::System& system, const geometry::Window& window, const 
 }
 
 // Extents that lie elsewhere than the simulator's placement, from the first extent's disk on, says.
-std::uint64_t count_misplaced(const sim::System& by_placement, const sim::StoredImage& stored, std::uint64_t base) {
-  const geometry::Geometry& image = by_placement.setup().image;
+std::uint64_t count_misplaced(const sim::System& fresh, const sim::StoredImage& stored, std::uint64_t base) {
+  const geometry::Geometry& image = fresh.setup().image;
+  const geometry::Coord grid = image.grid();
   std::uint64_t misplaced = 0;
-  std::size_t index = 0;
-  for (const sim::Request& request : by_placement.split(geometry::whole(image), base).requests) {
-    const auto& place = stored.places[index++];
-    misplaced += place.stored_bytes > 0 && place.disk != request.disk ? 1 : 0;
+  for (std::size_t number = 0; number < stored.places.size(); ++number) {
+    const sim::ExtentPlace& place = stored.places[number];
+    if (place.stored_bytes == 0) continue;
+    misplaced += place.disk != fresh.layout().disk_of(sim::extent_at(image.rank, grid, number), base) ? 1 : 0;
   }
   return misplaced;
+}
+
+// Mean stored size of the extents as a share of their bytes; a raw image has none.
+std::optional<double> compressed_share(const geometry::Geometry& image, const sim::StoredImage& stored) {
+  if (image.codec == geometry::Codec::kRaw) return std::nullopt;
+  double bytes = 0, extents = 0;
+  for (const sim::ExtentPlace& place : stored.places) {
+    bytes += static_cast<double>(place.stored_bytes);
+    extents += place.stored_bytes > 0 ? 1 : 0;
+  }
+  if (extents == 0) return 1;
+  return std::min(bytes / extents / static_cast<double>(image.extent_bytes()), model::kMaxCompressedShare);
 }
 
 // As the simulator sees the mounted image: whole samples of so many bytes.
@@ -198,6 +213,7 @@ Result<geometry::Geometry> simulated_image(const geometry::Geometry& image) {
 struct Subject {
   MountedImage mounted;
   sim::System system;  // with the image as it lies
+  sim::System fresh;   // with a new image of this size, which the simulator places itself
   std::uint64_t misplaced = 0;
 };
 
@@ -218,11 +234,13 @@ Result<Subject> subject_of(const CompareOptions& options, const model::Machine& 
   MDFS_TRY_ASSIGN(sim::System system, sim::System::make(setup));
   sim::Setup by_placement = setup;
   by_placement.stored = nullptr;
+  by_placement.compressed_share = compressed_share(mounted.geometry(), *setup.stored);
   by_placement.machine.layout.kind = model::Layout::Kind::kExtents;
+  by_placement.machine.layout.requests = model::Layout::Requests::kMount;
   if (!options.image.empty()) by_placement.machine.layout.row_offset.clear();
-  MDFS_TRY_ASSIGN(const sim::System placed, sim::System::make(by_placement));
-  const std::uint64_t misplaced = count_misplaced(placed, *setup.stored, mounted.base());
-  return Subject{std::move(mounted), std::move(system), misplaced};
+  MDFS_TRY_ASSIGN(sim::System fresh, sim::System::make(by_placement));
+  const std::uint64_t misplaced = count_misplaced(fresh, *setup.stored, mounted.base());
+  return Subject{std::move(mounted), std::move(system), std::move(fresh), misplaced};
 }
 
 // The mean delay of each window over replications of the machine's randomness.
@@ -255,6 +273,8 @@ Result<Comparison> compare(const CompareOptions& options, const std::string& siz
     result.cached_extents += plan.cached_extents;
     result.other_plans += same_plan(subject.system, window, plan) ? 0 : 1;
   }
+  std::string predicted_bottleneck;
+  const std::vector<double> predicted = simulate(subject.fresh, windows, options.seed, predicted_bottleneck);
   const std::vector<double> simulated = simulate(subject.system, windows, options.seed, result.bottleneck);
   MDFS_TRY_ASSIGN(const std::uint64_t late_before, mounted.late_requests());
   for (std::size_t i = 0; i < windows.size(); ++i) {
@@ -263,6 +283,7 @@ Result<Comparison> compare(const CompareOptions& options, const std::string& siz
     if (i < options.warm_up) continue;
     result.measured_s.push_back(seconds);
     result.simulated_s.push_back(simulated[i]);
+    result.predicted_s.push_back(predicted[i]);
   }
   MDFS_TRY_ASSIGN(const std::uint64_t late_after, mounted.late_requests());
   result.late_requests = late_after - late_before;
@@ -301,10 +322,11 @@ void add_row(const Comparison& one, double tolerance, Report& report) {
   const sim::Interval measured = sim::confidence_interval(one.measured_s);
   const sim::Interval ratio = one.ratio();
   const Verdict verdict = one.verdict(tolerance);
+  const double predicted = sim::summarize(one.predicted_s).mean;
   report.row({std::to_string(one.disks), one.extent, one.size, std::to_string(one.measured_s.size()),
               number_text(simulated.mean), number_text(measured.mean), number_text(ratio.mean),
               number_text(ratio.half_width), verdict_text(verdict), number_text(sim::summarize(one.again_s).mean),
-              one.bottleneck});
+              number_text(predicted), one.bottleneck});
   report.json()["rows"].push_back({{"disks", one.disks},
                                    {"extent", one.extent},
                                    {"size", one.size},
@@ -319,6 +341,7 @@ void add_row(const Comparison& one, double tolerance, Report& report) {
                                    {"within", verdict == Verdict::kWithin},
                                    {"verdict", verdict_text(verdict)},
                                    {"again_s", sim::summarize(one.again_s).mean},
+                                   {"predicted_s", predicted},
                                    {"bottleneck", one.bottleneck},
                                    {"cached_extents", one.cached_extents},
                                    {"late_requests", one.late_requests},
@@ -405,7 +428,7 @@ Status run_compare(const CompareOptions& options) {
   report.json()["machine"] = {{"name", machine.name}, {"hash", model::hash_text(machine)}};
   compare_parameters(options, machine, report);
   report.columns({"disks", "extent", "size", "windows", "simulated_s", "measured_s", "ratio", "half_width_95", "within",
-                  "again_s", "bottleneck"});
+                  "again_s", "predicted_s", "bottleneck"});
   report.line(fmt::format("{} ({}): windows simulated, and read from a mount by bind and pread, cold", machine.name,
                           model::hash_text(machine)));
   std::vector<Comparison> rows;

@@ -20,6 +20,7 @@ namespace {
 constexpr std::size_t kReadBytes = 1u << 20;                    // the kernel asks for no more at a time
 constexpr std::uint64_t kMostExtents = std::uint64_t{1} << 20;  // of an image that is compared
 constexpr std::uint64_t kMostWindowBytes = std::uint64_t{4} << 30;
+static_assert(sim::ReadRules{}.sub_block_bytes == MDFS_SUB_BLOCK);
 
 template <typename T>
 Status ask(const File& file, unsigned long command, T& value) {
@@ -68,8 +69,8 @@ Result<std::shared_ptr<const sim::StoredImage>> MountedImage::stored() {
   }
   stored->places.resize(extents);
   stored->disk_bytes = disk_bytes_;
-  stored->block_bytes = block_size_;
-  if (geometry_.codec == geometry::Codec::kRaw) stored->sub_block_bytes = MDFS_SUB_BLOCK;
+  stored->rules.block_bytes = block_size_;
+  stored->rules.sub_block_bytes = geometry_.codec == geometry::Codec::kRaw ? MDFS_SUB_BLOCK : 0;
   auto page = std::make_unique<mdfs_ioc_layout>();
   for (;;) {
     MDFS_TRY(ask(file_, MDFS_IOC_LAYOUT, *page));
@@ -89,8 +90,8 @@ Result<std::shared_ptr<const sim::StoredImage>> MountedImage::stored() {
   mdfs_ioc_plan plan{};
   plan.window = client::from_window(geometry_, corner);
   MDFS_TRY(ask(file_, MDFS_IOC_PLAN, plan));
-  stored->max_request_bytes = plan.largest_request_bytes;
-  if (stored->max_request_bytes == 0)
+  stored->rules.max_request_bytes = plan.largest_request_bytes;
+  if (stored->rules.max_request_bytes == 0)
     return Error{Errc::kNotSupported, file_.name() + ": the mount does not say how large its requests are"};
   return std::shared_ptr<const sim::StoredImage>(std::move(stored));
 }

@@ -9,6 +9,7 @@
 
 #include "geometry/shape_text.h"
 #include "model/quantity.h"
+#include "model/trace.h"
 #include "sim/experiment.h"
 #include "support/ranges.h"
 #include "support/text.h"
@@ -17,6 +18,7 @@ namespace mdfs::tools {
 namespace {
 
 constexpr double kMaxWindowsPerS = 1e9;
+constexpr std::uint64_t kMaxCacheBytes = std::uint64_t{16} << 40;
 
 }  // namespace
 
@@ -62,6 +64,15 @@ void add_image_options(CLI::App& command, SimOptions& options) {
   command
       .add_option("--filled", options.filled, "Share of each disk that is in use before the image is stored, 0 to 1")
       ->check(number_from(0, 1));
+  command
+      .add_option("--compressed", options.compressed,
+                  "Stored size of a compressed image as a share of its bytes, 0.0001 to 2 (default: the image is raw)")
+      ->check(number_from(1e-4, model::kMaxCompressedShare));
+  command
+      .add_option("--cache", options.cache,
+                  "Cache of the mount, 0 to 16T; 0: every window is read from the disks (default: that of the trace, "
+                  "else 0)")
+      ->type_name("SIZE");
   command.add_option("--seeks", options.seeks, "constant, or uniform between 0 and twice the seek time of the machine")
       ->check(CLI::IsMember({"constant", "uniform"}));
 }
@@ -74,6 +85,12 @@ Result<sim::Setup> make_setup(const SimOptions& options) {
   setup.disks = options.disks.value_or(machine.disks);
   setup.row_offset = options.row_offset;
   setup.plane_offset = options.plane_offset;
+  setup.compressed_share = options.compressed;
+  if (options.cache) {
+    MDFS_TRY_ASSIGN(setup.cache_bytes, parse_size(*options.cache, "--cache"));
+    if (setup.cache_bytes > kMaxCacheBytes)
+      return Error{Errc::kUsage, fmt::format("--cache {} is not in 0..16T", *options.cache)};
+  }
   setup.uniform_seeks = options.seeks == "uniform";
   const std::string& shape = options.shape.empty() ? machine.shape : options.shape;
   const std::string& extent = options.extent.empty() ? machine.extent : options.extent;

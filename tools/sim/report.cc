@@ -29,6 +29,8 @@ nlohmann::ordered_json parameters_of(const SimOptions& options, const sim::Syste
           {"plane_offset", or_null(options.plane_offset)},
           {"placement", system.placement_text()},
           {"filled", setup.machine.layout.filled},
+          {"compressed", or_null(setup.compressed_share)},
+          {"cache_bytes", setup.cache_bytes},
           {"seeks", options.seeks}};
 }
 
@@ -111,16 +113,19 @@ void Report::resources(const std::vector<sim::ResourceUse>& use) {
   for (const sim::ResourceUse& resource : use) {
     nlohmann::ordered_json utilization = nlohmann::ordered_json::array();
     nlohmann::ordered_json queue = nlohmann::ordered_json::array();
+    nlohmann::ordered_json served = nlohmann::ordered_json::array();
     double mean_queue = 0;
     std::uint64_t max_queue = 0;
     for (const sim::InstanceUse& one : resource.instances) {
       utilization.push_back(one.utilization);
       queue.push_back(one.mean_queue);
+      served.push_back(one.served);
       mean_queue += one.mean_queue / static_cast<double>(resource.instances.size());
       max_queue = std::max(max_queue, one.max_queue);
     }
     json["utilization"][resource.name] = std::move(utilization);
     json["mean_queue"][resource.name] = std::move(queue);
+    json["served"][resource.name] = std::move(served);
     json["max_queue"][resource.name] = max_queue;
     line(fmt::format("{:<12}{:>3} {:>5.1f}% {:>5.1f}%   {:.2f}, {}", resource.name, resource.instances.size(),
                      resource.mean_utilization() * 100, resource.max_utilization() * 100, mean_queue, max_queue));

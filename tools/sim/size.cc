@@ -43,6 +43,7 @@ struct SizeCommand : SimOptions {
   unsigned windows = 2000;
   double warm_up = 0.1;
   bool reads_only = false;
+  bool independent = false;
   bool all = false;
 };
 
@@ -93,7 +94,7 @@ Result<Workload> read_workload(const SizeCommand& options, const geometry::Geome
       return Error{Errc::kUsage, fmt::format("--workload {} {}", options.workload, kForms)};
     if (!trace.ok()) return trace.error();
     workload.trace = std::move(*trace);
-    MDFS_TRY_ASSIGN(workload.entries, entries_of(*workload.trace, options.workload));
+    MDFS_TRY_ASSIGN(workload.entries, entries_of(*workload.trace, options.workload, options.independent));
     return workload;
   }
   workload.size = parts[1];
@@ -183,7 +184,7 @@ Result<sim::Measured> measure(const SizeCommand& options, const Plan& plan, cons
   MDFS_TRY_ASSIGN(sim::Setup setup, setup_of(options, options.machines[candidate.machine]));
   setup.disks = candidate.disks;
   if (workload.kind == Workload::Kind::kTrace) {
-    MDFS_TRY_ASSIGN(const std::vector<sim::System> systems, systems_of(setup, *workload.trace));
+    MDFS_TRY_ASSIGN(const std::vector<sim::System> systems, systems_of(setup, *workload.trace, !options.cache));
     return sim::measure_targets(
         [&](std::uint64_t seed, unsigned runs) { return sim::replay(systems, workload.entries, seed, runs); },
         systems.front().route().is_random(), plan.targets, options.seed);
@@ -345,6 +346,7 @@ Status run_size(const SizeCommand& options) {
       plan.candidates, [&](const sim::Candidate& one) { return measure(options, plan, workload, one); },
       std::max(1u, std::thread::hardware_concurrency()), options.all, [&] { progress.add(1); });
   progress.finish();
+  const std::uint64_t trace_cache = workload.trace ? workload.trace->cache_bytes.value_or(0) : 0;
   Report report(options, "size", nullptr);
   report.parameter("workload", options.workload);
   report.parameter("target", options.targets);
@@ -357,10 +359,13 @@ Status run_size(const SizeCommand& options) {
   report.parameter("row_offset", or_null(options.row_offset));
   report.parameter("plane_offset", or_null(options.plane_offset));
   report.parameter("filled", or_null(options.filled));
+  report.parameter("compressed", or_null(options.compressed));
+  report.parameter("cache_bytes", options.cache ? first.cache_bytes : trace_cache);
   report.parameter("seeks", options.seeks);
   report.parameter("windows", options.windows);
   report.parameter("warm_up", options.warm_up);
   report.parameter("reads_only", options.reads_only);
+  report.parameter("independent", options.independent);
   report.parameter("all", options.all);
   for (const model::Machine& machine : plan.machines)
     report.json()["machines"].push_back({{"name", machine.name}, {"hash", model::hash_text(machine)}});
@@ -403,6 +408,8 @@ void add_size_command(SimProgram& program) {
       ->check(number_from(0, 0.9))
       ->capture_default_str();
   command->add_flag("--reads-only", options->reads_only, "Leave writes of a trace out");
+  command->add_flag("--independent", options->independent,
+                    "Begin each window of a trace at its time, even if the client still waits for its last one");
   command->add_flag("--all", options->all, "Try all, not only up to the cheapest that meets the targets");
   add_image_options(*command, *options);
   add_output_options(*command, *options, true);

@@ -27,7 +27,7 @@ class TraceReader {
  public:
   TraceReader(const std::string& path, bool reads_only, const geometry::Geometry& own)
       : path_(path), reads_only_(reads_only) {
-    trace_.images.push_back({.object = 0, .geometry = own, .base = 0});
+    trace_.images.push_back({.object = 0, .geometry = own, .base = 0, .compressed_share = {}});
   }
 
   Result<ReplayTrace> read() {
@@ -41,6 +41,7 @@ class TraceReader {
       auto parsed = model::parse_trace_line({line.data(), bytes});
       if (!parsed.ok()) return bad(parsed.error().where);
       if (const auto* image = std::get_if<model::TraceImage>(&*parsed)) MDFS_TRY(add(*image));
+      if (const auto* cache = std::get_if<model::TraceCache>(&*parsed)) trace_.cache_bytes = cache->bytes;
       if (auto* request = std::get_if<model::TraceRequest>(&*parsed)) MDFS_TRY(add(std::move(*request)));
     }
     if (file.bad()) return from_errno(EIO, path_);
@@ -124,8 +125,9 @@ Result<ReplayTrace> read_trace(const std::string& path, bool reads_only, const g
   return trace;
 }
 
-Result<std::vector<sim::TraceEntry>> entries_of(const ReplayTrace& trace, const std::string& path) {
+Result<std::vector<sim::TraceEntry>> entries_of(const ReplayTrace& trace, const std::string& path, bool independent) {
   std::vector<sim::TraceEntry> entries;
+  std::map<std::uint64_t, std::size_t> last_window;  // that a client read
   entries.reserve(trace.requests.size());
   for (const Asked& asked : trace.requests) {
     const model::TraceImage& image = trace.images[asked.image];
@@ -136,7 +138,9 @@ Result<std::vector<sim::TraceEntry>> entries_of(const ReplayTrace& trace, const 
                           .windows = {},
                           .client = static_cast<unsigned>(asked.request.client),
                           .image = asked.image,
-                          .base = image.base};
+                          .base = image.base,
+                          .write = asked.request.write,
+                          .after = {}};
     if (asked.request.range) {
       const model::ByteRange& range = *asked.request.range;
       if (range.offset + range.length > image.geometry->size_bytes()) return bad("bytes past the end of the image");
@@ -145,18 +149,26 @@ Result<std::vector<sim::TraceEntry>> entries_of(const ReplayTrace& trace, const 
       const auto window = geometry::parse_window(*image.geometry, asked.request.window);
       if (!window.ok()) return bad(window.error().where);
       entry.windows.push_back(*window);
+      const std::uint64_t client = asked.request.client;
+      if (!independent && client != 0 && !asked.request.write) {
+        if (const auto last = last_window.find(client); last != last_window.end()) entry.after = last->second;
+        last_window[client] = entries.size();
+      }
     }
     entries.push_back(std::move(entry));
   }
   return entries;
 }
 
-Result<std::vector<sim::System>> systems_of(const sim::Setup& setup, const ReplayTrace& trace) {
+Result<std::vector<sim::System>> systems_of(const sim::Setup& setup, const ReplayTrace& trace, bool own_cache) {
   std::vector<sim::System> systems;
   systems.reserve(trace.images.size());
-  for (const model::TraceImage& image : trace.images) {
+  for (std::size_t i = 0; i < trace.images.size(); ++i) {
+    const model::TraceImage& image = trace.images[i];
     sim::Setup one = setup;
     one.image = *image.geometry;
+    if (own_cache) one.cache_bytes = trace.cache_bytes.value_or(0);
+    if (i > 0) one.compressed_share = image.compressed_share;  // the first image is that of the options
     MDFS_TRY_ASSIGN(sim::System system, sim::System::make(std::move(one)));
     systems.push_back(std::move(system));
   }

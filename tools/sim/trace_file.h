@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,13 +24,15 @@ struct Asked {
 struct ReplayTrace {
   std::vector<model::TraceImage> images;  // 0: the one of the machine and the options
   std::vector<Asked> requests;
+  std::optional<std::uint64_t> cache_bytes;  // of the mount that recorded it
 };
 
 // `own`: the image of lines without an object. Errors: "path:line: problem".
 Result<ReplayTrace> read_trace(const std::string& path, bool reads_only, const geometry::Geometry& own);
-// The requests in the order of the trace; kInvalidArgument, with the line, for one beyond its image.
-Result<std::vector<sim::TraceEntry>> entries_of(const ReplayTrace& trace, const std::string& path);
-// A system for each image, on the machine and disks of `setup`.
-Result<std::vector<sim::System>> systems_of(const sim::Setup& setup, const ReplayTrace& trace);
+// The requests in the order of the trace; kInvalidArgument, with the line, for one beyond its image. A client that the
+// trace names reads a window only when it has got its last one, unless `independent`.
+Result<std::vector<sim::TraceEntry>> entries_of(const ReplayTrace& trace, const std::string& path, bool independent);
+// A system for each image, on the machine and disks of `setup`, with its cache. `own_cache`: with that of the trace.
+Result<std::vector<sim::System>> systems_of(const sim::Setup& setup, const ReplayTrace& trace, bool own_cache);
 
 }  // namespace mdfs::tools

@@ -25,7 +25,8 @@ TEST(TraceTest, AnImageIsReadAsItWasWritten) {
   geometry.channels = 3;
   geometry.type = geometry::ElementType::kU16;
   geometry.axes = "tyx";
-  const TraceImage image = read_back<TraceImage>(to_line(TraceImage{.object = 7, .geometry = geometry, .base = 5}));
+  const auto image =
+      read_back<TraceImage>(to_line(TraceImage{.object = 7, .geometry = geometry, .base = 5, .compressed_share = {}}));
   EXPECT_EQ(image.object, 7U);
   EXPECT_EQ(image.base, 5U);
   ASSERT_TRUE(image.geometry);
@@ -33,7 +34,12 @@ TEST(TraceTest, AnImageIsReadAsItWasWritten) {
   EXPECT_EQ(image.geometry->extent, geometry.extent);
   EXPECT_EQ(image.geometry->axes, "tyx");
   EXPECT_EQ(image.geometry->sample_bytes(), 6U);
-  const TraceImage file = read_back<TraceImage>(to_line(TraceImage{.object = 9, .geometry = {}, .base = 0}));
+  EXPECT_FALSE(image.compressed_share);
+  const auto compressed = read_back<TraceImage>(
+      to_line(TraceImage{.object = 7, .geometry = geometry, .base = 5, .compressed_share = 0.4375}));
+  EXPECT_EQ(compressed.compressed_share, 0.4375);
+  const auto file =
+      read_back<TraceImage>(to_line(TraceImage{.object = 9, .geometry = {}, .base = 0, .compressed_share = {}}));
   EXPECT_EQ(file.object, 9U);
   EXPECT_FALSE(file.geometry);
 }
@@ -91,6 +97,10 @@ TEST(TraceTest, NonsenseIsRefusedWithTheReason) {
                            "image 1 shape=4x4 extent=0x2 bytes=1",
                            "image 1 shape=4x4 extent=2x2 bytes=1 axes=q",
                            "image 1 shape=4x4 extent=2x2 bytes=1 colour=red",
+                           "image 1 shape=4x4 extent=2x2 bytes=1 compressed=0",
+                           "image 1 shape=4x4 extent=2x2 bytes=1 compressed=2.01",
+                           "image 1 shape=4x4 extent=2x2 bytes=1 compressed=nan",
+                           "image 1 shape=4x4 extent=2x2 bytes=1 compressed=half",
                            "file",
                            "file 1 2",
                            "1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1"}) {

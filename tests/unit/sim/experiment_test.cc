@@ -84,9 +84,11 @@ TEST(ExperimentTest, StreamsAskForFramesInTheirPattern) {
 TEST(ExperimentTest, AReplayOfPoissonArrivalsIsThatLoad) {
   const System system = fixed_system(0.1).value();
   Random random(1);
-  const std::vector<TraceEntry> trace = {{0, {random_window(system.setup().image, plane(8, 8), random)}, 0},
-                                         {0.05, {geometry::whole(system.setup().image)}, 1},
-                                         {1, {geometry::whole(system.setup().image)}, 0}};
+  const auto whole = geometry::whole(system.setup().image);
+  const std::vector<TraceEntry> trace = {
+      {.time_s = 0, .windows = {random_window(system.setup().image, plane(8, 8), random)}, .after = {}},
+      {.time_s = 0.05, .windows = {whole}, .client = 1, .after = {}},
+      {.time_s = 1, .windows = {whole}, .after = {}}};
   const LoadResult result = replay({&system, 1}, trace, 1, 1);
   ASSERT_EQ(result.delays_s.size(), 3U);
   EXPECT_NEAR(result.delays_s[0], 0.1, 1e-12);
@@ -94,12 +96,28 @@ TEST(ExperimentTest, AReplayOfPoissonArrivalsIsThatLoad) {
   EXPECT_NEAR(result.delays_s[2], 0.1, 1e-12);
 }
 
+TEST(ExperimentTest, ARequestOfATraceWaitsForTheOneThatItFollows) {
+  const System system = fixed_system(0.1).value();
+  const auto whole = geometry::whole(system.setup().image);
+  // The second follows the first, the third nothing, the fourth the second. One server takes 0.1 s for each.
+  const std::vector<TraceEntry> trace = {{.time_s = 0, .windows = {whole}, .after = {}},
+                                         {.time_s = 0.02, .windows = {whole}, .after = 0},
+                                         {.time_s = 0.03, .windows = {whole}, .after = {}},
+                                         {.time_s = 2, .windows = {whole}, .after = 1}};
+  const LoadResult result = replay({&system, 1}, trace, 1, 1);
+  ASSERT_EQ(result.delays_s.size(), 4U);
+  EXPECT_NEAR(result.delays_s[0], 0.1, 1e-12);
+  EXPECT_NEAR(result.delays_s[1], 0.2, 1e-12);   // from 0.1, behind the third
+  EXPECT_NEAR(result.delays_s[2], 0.17, 1e-12);  // from 0.03
+  EXPECT_NEAR(result.delays_s[3], 0.1, 1e-12);
+}
+
 TEST(ExperimentTest, ReplicationsOfATraceDifferByTheChanceOfTheMachineOnly) {
   const auto error_bar = [](const char* machine) {
     const System system = preset_system(machine, 2).value();
     geometry::Window corner;
     corner.length = {900, 900};
-    const std::vector<TraceEntry> trace(40, {.time_s = 0, .windows = {corner}, .client = 0});
+    const std::vector<TraceEntry> trace(40, {.time_s = 0, .windows = {corner}, .after = {}});
     const LoadResult result = replay({&system, 1}, trace, 1, 5);
     EXPECT_EQ(result.replication_mean.size(), 5U);
     EXPECT_EQ(result.delays_s.size(), 200U);

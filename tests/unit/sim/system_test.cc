@@ -154,6 +154,8 @@ TEST(SystemTest, ReversedTiesChangeNoDelay) {
 
 constexpr const char* kCache = R"(name = "cache"
 hit_ratio = 0.25
+[placement]
+requests = "extents"
 [[resource]]
 name = "disk"
 count = "disks"
@@ -176,6 +178,8 @@ TEST(SystemTest, AMachineOfWindowStagesServesWindows) {
   EXPECT_DOUBLE_EQ(delay(fixed, at(5, 5, 512, 512)), 0.305);
   const System both = from_text(R"(name = "both"
 outstanding = 2
+[placement]
+requests = "extents"
 [[resource]]
 name = "disk"
 count = "disks"
@@ -231,6 +235,7 @@ TEST(SystemTest, PlanesAndColumnsOfAVolumeUseAllDisks) {
 
 TEST(SystemTest, ExtentsOfADiskLieInOrderInGroupsThatDoNotOverlap) {
   sim::Setup setup = default_setup(model::find_machine("sata-disk").value()).value();
+  setup.machine.layout.requests = model::Layout::Requests::kExtents;
   setup.disks = 10;
   const System system = System::make(std::move(setup)).value();
   const double extent_bytes = 512 * 512 * 3;
@@ -266,7 +271,7 @@ name = "read"
 resource = "disk"
 cost = "full / 200 MB/s .. 100 MB/s"
 )";
-  Setup setup = default_setup(model::parse_machine(text, "zones").value()).value();
+  sim::Setup setup = default_setup(model::parse_machine(text, "zones").value()).value();
   const System system = System::make(setup).value();
   return read_random(system, {2048, 2048, 0}, 100, 1).mean_delay_s;
 }
@@ -309,7 +314,7 @@ std::shared_ptr<StoredImage> stored_image() {
   stored->places = {{0, 0, full},        {0, full, full}, {0, 2 * full, full},  {0, 3 * full, full},
                     {1, 8 * full, full}, {1, 0, 0},       {1, 20 * full, full}, {1, 9 * full, full}};
   stored->disk_bytes = {1e9, 1e9};
-  stored->max_request_bytes = 3 * full;
+  stored->rules = {.sub_block_bytes = 0, .block_bytes = 4096, .max_request_bytes = 3 * full};
   return stored;
 }
 
@@ -342,7 +347,7 @@ TEST(SystemTest, AStoredImageIsReadInTheRequestsOfAMount) {
 
 TEST(SystemTest, AStoredImageOfSubBlocksReadsOnlyThoseUnderTheWindow) {
   const auto stored = stored_image();
-  stored->sub_block_bytes = 16384;
+  stored->rules.sub_block_bytes = 16384;
   const System system = stored_system(stored);
   // 42 rows of 384 bytes are 16128: one sub-block.
   const Split one = system.split(at(0, 0, 128, 42), 0);
@@ -362,6 +367,104 @@ TEST(SystemTest, AStoredImageThatDoesNotFitIsRefused) {
   setup.stored = stored;
   EXPECT_FALSE(System::make(setup).ok());
   stored->places.push_back({2, 0, 1});
+  EXPECT_FALSE(System::make(setup).ok());
+}
+
+// 2 x 4 extents of 48 KiB on two disks in turn, row by row.
+Setup fresh_setup() {
+  Setup setup = default_setup(model::find_machine("nvme").value()).value();
+  setup.disks = 2;
+  setup.row_offset = 0;
+  setup.image = make_image("256x512", "128x128", true, 3).value();
+  return setup;
+}
+
+TEST(SystemTest, AFreshImageIsReadInTheRequestsOfAMount) {
+  const System system = System::make(fresh_setup()).value();
+  // Four neighbours of 48 KiB on each disk: one request.
+  const Split all = system.split(at(0, 0, 512, 256), 0);
+  ASSERT_EQ(all.requests.size(), 2U);
+  EXPECT_DOUBLE_EQ(all.requests[0].full_bytes, 4 * kFull);
+  EXPECT_EQ(all.requests[1].disk, 1U);
+  // One sub-block of the second extent of disk 1.
+  const Split one = system.split(at(384, 0, 128, 42), 0);
+  ASSERT_EQ(one.requests.size(), 1U);
+  EXPECT_EQ(one.requests[0].disk, 1U);
+  EXPECT_DOUBLE_EQ(one.requests[0].full_bytes, 16384);
+  EXPECT_DOUBLE_EQ(one.requests[0].address_bytes, 2 * kFull);  // behind both of the second column
+  EXPECT_DOUBLE_EQ(one.part_bytes, 128 * 42 * 3);
+}
+
+TEST(SystemTest, ACompressedImageIsReadInWholeExtents) {
+  sim::Setup setup = fresh_setup();
+  setup.compressed_share = 0.3;  // 14746 bytes: 4 blocks of 4096
+  const System system = System::make(setup).value();
+  const Split one = system.split(at(384, 0, 1, 1), 0);
+  ASSERT_EQ(one.requests.size(), 1U);
+  EXPECT_DOUBLE_EQ(one.requests[0].full_bytes, 16384);
+  EXPECT_DOUBLE_EQ(one.requests[0].address_bytes, 2 * 16384);
+  setup.machine.layout.requests = model::Layout::Requests::kExtents;
+  EXPECT_DOUBLE_EQ(System::make(setup).value().split(at(384, 0, 1, 1), 0).requests[0].full_bytes,
+                   std::round(kFull * 0.3));
+  for (const double bad : {0.0, -1.0, 2.5}) {
+    setup.compressed_share = bad;
+    EXPECT_FALSE(System::make(setup).ok()) << bad;
+  }
+}
+
+// The same requests whether the layout says where extents lie or the mount.
+TEST(SystemTest, AnyWindowOfAFreshImageIsReadLikeThatOfAnImageStoredInOrder) {
+  for (const bool compressed : {false, true}) {
+    sim::Setup setup = fresh_setup();
+    setup.disks = 3;
+    setup.row_offset.reset();
+    setup.image = make_image("900x1100", "100x130", true, 3).value();
+    if (compressed) setup.compressed_share = 0.41;
+    const System fresh = System::make(setup).value();
+    auto stored = std::make_shared<StoredImage>();
+    stored->disk_bytes = {1e9, 1e9, 1e9};
+    stored->rules.sub_block_bytes = compressed ? 0 : 16384;
+    const std::uint64_t bytes = compressed ? static_cast<std::uint64_t>(std::round(39000 * 0.41)) : 39000;
+    stored->places.resize(81);
+    std::vector<std::uint64_t> end(3);
+    for (std::uint64_t band = 0; band < 3; ++band)  // a mount writes three rows of extents, column by column
+      for (std::uint64_t x = 0; x < 9; ++x)
+        for (std::uint64_t y = 3 * band; y < 3 * band + 3; ++y) {
+          const unsigned disk = fresh.split(at(x * 130, y * 100, 1, 1), 0).requests.at(0).disk;
+          stored->places[y * 9 + x] = {disk, end[disk], bytes};
+          end[disk] += (bytes + 4095) / 4096 * 4096;
+        }
+    setup.stored = stored;
+    const System known = System::make(setup).value();
+    Random random(1);
+    for (int i = 0; i < 300; ++i) {
+      const geometry::Coord length{1 + random.below(900), 1 + random.below(1100), 0};
+      const geometry::Window window = random_window(setup.image, length, random);
+      const Split a = fresh.split(window, 0), b = known.split(window, 0);
+      ASSERT_EQ(a.requests.size(), b.requests.size());
+      for (std::size_t r = 0; r < a.requests.size(); ++r) {
+        EXPECT_EQ(a.requests[r].disk, b.requests[r].disk);
+        EXPECT_EQ(a.requests[r].address_bytes, b.requests[r].address_bytes);
+        EXPECT_EQ(a.requests[r].full_bytes, b.requests[r].full_bytes);
+      }
+    }
+  }
+}
+
+TEST(SystemTest, RequestsEndWithTheirGroup) {
+  sim::Setup setup = default_setup(model::find_machine("sata-disk").value()).value();
+  setup.machine.layout.group_bytes = 2 * kFull;
+  setup.disks = 1;
+  setup.image = make_image("128x1152", "128x128", true, 3).value();
+  const Split split = System::make(setup).value().split(geometry::whole(setup.image), 0);
+  ASSERT_EQ(split.requests.size(), 5U);  // four groups of two, and one extent
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_DOUBLE_EQ(split.requests[i].full_bytes, 2 * kFull);
+  EXPECT_DOUBLE_EQ(split.requests[4].full_bytes, kFull);
+}
+
+TEST(SystemTest, AnImageWhoseExtentsFillMoreThanAnyDiskIsRefused) {
+  sim::Setup setup = fresh_setup();
+  setup.image = make_image("4611686018427387904", "1", true, 1).value();  // each takes a block
   EXPECT_FALSE(System::make(setup).ok());
 }
 

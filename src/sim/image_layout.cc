@@ -1,0 +1,93 @@
+// Counting extents on their disks, and scattering groups.
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/image_layout.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "layout/groups.h"
+
+namespace mdfs::sim {
+namespace {
+
+constexpr std::uint64_t kMaxGroups = std::uint64_t{1} << 40;
+constexpr std::uint64_t kMaxRanked = std::uint64_t{1} << 24;
+
+std::uint64_t mix(std::uint64_t x) {  // splitmix64
+  x += 0x9e3779b97f4a7c15;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
+}  // namespace
+
+std::uint64_t extent_number(unsigned rank, const geometry::Coord& grid, const geometry::Coord& extent) {
+  std::uint64_t number = 0;
+  for (unsigned axis = 0; axis < rank; ++axis) number = number * grid[axis] + extent[axis];
+  return number;
+}
+
+geometry::Coord extent_at(unsigned rank, const geometry::Coord& grid, std::uint64_t number) {
+  geometry::Coord extent{};
+  for (unsigned axis = rank; axis > 0; --axis) {
+    extent[axis - 1] = number % grid[axis - 1];
+    number /= grid[axis - 1];
+  }
+  return extent;
+}
+
+ImageLayout::ImageLayout(const model::Machine& machine, const geometry::Geometry& image, geometry::Placement placement,
+                         unsigned disks, std::uint64_t step_bytes)
+    : placement_(std::move(placement)),
+      image_rank_(image.rank),
+      disks_(disks),
+      step_bytes_(step_bytes),
+      group_bytes_(machine.layout.group_bytes),
+      capacity_bytes_(model::head_capacity(machine)),
+      filled_(machine.layout.filled),
+      as_mount_(machine.layout.requests == model::Layout::Requests::kMount) {
+  if (group_bytes_ > static_cast<double>(step_bytes))
+    per_group_ = static_cast<std::uint64_t>(group_bytes_ / static_cast<double>(step_bytes));
+  // Without heads and neighbours it does not matter where an extent lies.
+  if (capacity_bytes_ > 0 || as_mount_) rank_extents(image);
+}
+
+void ImageLayout::rank_extents(const geometry::Geometry& image) {
+  const geometry::Coord grid = image.grid();
+  std::uint64_t extents = 1;
+  for (unsigned axis = 0; axis < image.rank; ++axis) {
+    if (grid[axis] > kMaxRanked / extents) return;
+    extents *= grid[axis];
+  }
+  std::vector<std::uint32_t> on_disk(disks_);
+  rank_.resize(extents);
+  const auto place = [&](const geometry::Coord& extent) {
+    rank_[extent_number(image.rank, grid, extent)] = on_disk[disk_of(extent, 0)]++;
+  };
+  if (!as_mount_) {
+    for (std::uint64_t number = 0; number < extents; ++number) place(extent_at(image.rank, grid, number));
+    return;
+  }
+  const layout::Groups groups(image.rank, grid, image.extent_bytes());
+  for (std::uint64_t order = 0; order < groups.order_end(grid[0]); ++order)
+    if (const auto extent = groups.extent_at(order, grid[0])) place(*extent);
+}
+
+std::uint64_t ImageLayout::offset_of(std::uint64_t extent_number) const {
+  const std::uint64_t local = rank_.empty() ? extent_number / disks_ : rank_[extent_number];
+  if (per_group_ == 0) return local * step_bytes_;
+  return (local / per_group_ * 2 * per_group_ + local % per_group_) * step_bytes_;  // a gap as large as a group
+}
+
+double ImageLayout::address_of(std::uint64_t offset_bytes, unsigned disk) const {
+  if (per_group_ == 0) return filled_ * capacity_bytes_ + static_cast<double>(offset_bytes);
+  const std::uint64_t step = 2 * per_group_ * step_bytes_;
+  const std::uint64_t group = std::min(offset_bytes / step, kMaxGroups);
+  const double share = static_cast<double>(mix(group * model::kMaxDisks + disk) >> 11) * 0x1p-53;
+  const double slots = std::max(std::floor(capacity_bytes_ / group_bytes_), 1.0);
+  return std::floor(share * slots) * group_bytes_ + static_cast<double>(offset_bytes % step);
+}
+
+}  // namespace mdfs::sim
