@@ -61,8 +61,8 @@ std::vector<Request> merge_segments(const std::vector<Segment>& segments, std::s
   return requests;
 }
 
-void append_segments(const std::vector<store::Run>& runs, std::uint32_t block_size, std::uint64_t begin,
-                     std::uint64_t end, std::byte* memory, std::uint32_t owner, std::vector<Segment>& segments) {
+void append_segments(std::span<const store::Run> runs, std::uint32_t block_size, std::uint64_t begin, std::uint64_t end,
+                     std::byte* memory, std::uint32_t owner, std::vector<Segment>& segments) {
   std::uint64_t run_begin = 0;
   for (const store::Run& run : runs) {
     const std::uint64_t run_end = run_begin + std::uint64_t{run.blocks} * block_size;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/bytes.h"
@@ -36,8 +37,8 @@ geometry::Plan plan_segments(const std::vector<Segment>& segments, std::size_t l
 
 // Appends the segments of stored bytes [begin, end) of an extent that lies in `runs`, in order. Both ends are multiples
 // of the alignment. The bytes must lie within the runs (abort).
-void append_segments(const std::vector<store::Run>& runs, std::uint32_t block_size, std::uint64_t begin,
-                     std::uint64_t end, std::byte* memory, std::uint32_t owner, std::vector<Segment>& segments);
+void append_segments(std::span<const store::Run> runs, std::uint32_t block_size, std::uint64_t begin, std::uint64_t end,
+                     std::byte* memory, std::uint32_t owner, std::vector<Segment>& segments);
 
 // Writes all segments at once and waits. Returns the first error, if any.
 Status write_all(store::Store& store, const std::vector<Segment>& segments, std::size_t largest_bytes);

@@ -40,6 +40,25 @@ unsigned ExtentTableShape::places() const {
   return std::clamp(std::bit_floor(static_cast<unsigned>(kPageRoom / record_bytes())), 1u, kMaxPlaces);
 }
 
+StoredExtent ExtentRecord::stored(const ExtentTableShape& shape, std::uint32_t block_size) const {
+  StoredExtent extent;
+  const Address first = Address::unpack(address);
+  const auto blocks = static_cast<std::uint32_t>(ceil_div(stored_bytes, block_size));
+  if (!is_scattered()) extent.runs = {{first.disk, first.block, blocks}};
+  extent.has_runs_item = is_scattered();
+  extent.birth = birth;
+  extent.written = written;
+  extent.stored_bytes = stored_bytes;
+  extent.part_bytes = shape.codec == MDFS_CODEC_RAW ? std::uint32_t{MDFS_SUB_BLOCK} : stored_bytes;
+  extent.crc32c = crc32c;
+  return extent;
+}
+
+ExtentRecord ExtentRecord::of(const StoredExtent& extent) {
+  const std::uint64_t address = extent.is_contiguous() ? extent.first().address().packed() : MDFS_SCATTERED;
+  return {address, extent.birth, extent.written, extent.stored_bytes, extent.crc32c};
+}
+
 unsigned ExtentPage::count() const { return static_cast<unsigned>(std::popcount(present_)); }
 
 std::size_t ExtentPage::offset_of(unsigned place) const {
@@ -56,9 +75,8 @@ std::optional<ExtentRecord> ExtentPage::get(unsigned place) const {
   record.birth = MDFS_GET(bytes, 0, mdfs_extent_record, birth);
   record.written = MDFS_GET(bytes, 0, mdfs_extent_record, written);
   record.stored_bytes = MDFS_GET(bytes, 0, mdfs_extent_record, stored_bytes);
-  record.crc32c.resize(shape_.checksums());
-  for (std::size_t i = 0; i < record.crc32c.size(); ++i)
-    record.crc32c[i] = load_le<std::uint32_t>(bytes, kFixed + 4 * i);
+  for (std::size_t i = 0; i < shape_.checksums(); ++i)
+    record.crc32c.push_back(load_le<std::uint32_t>(bytes, kFixed + 4 * i));
   return record;
 }
 
@@ -117,7 +135,7 @@ Result<ExtentPage> ExtentPage::decode(ConstBytes value, const ExtentTableShape& 
   return page;
 }
 
-ByteVector encode_extent_runs(const std::vector<Run>& runs) {
+ByteVector encode_extent_runs(const Runs& runs) {
   ByteVector out(runs.size() * sizeof(mdfs_extent_run));
   MDFS_CHECK(!runs.empty() && out.size() <= MDFS_MAX_ITEM);
   for (std::size_t i = 0; i < runs.size(); ++i) {
@@ -129,9 +147,9 @@ ByteVector encode_extent_runs(const std::vector<Run>& runs) {
   return out;
 }
 
-Result<std::vector<Run>> decode_extent_runs(ConstBytes value, std::uint64_t blocks) {
+Result<Runs> decode_extent_runs(ConstBytes value, std::uint64_t blocks) {
   MDFS_FORMAT_REQUIRE(!value.empty() && value.size() % sizeof(mdfs_extent_run) == 0, "extent-runs.length");
-  std::vector<Run> runs;
+  Runs runs;
   std::uint64_t sum = 0;
   for (std::size_t base = 0; base < value.size(); base += sizeof(mdfs_extent_run)) {
     const Address first = Address::unpack(MDFS_GET(value, base, mdfs_extent_run, address));
@@ -142,6 +160,10 @@ Result<std::vector<Run>> decode_extent_runs(ConstBytes value, std::uint64_t bloc
   }
   MDFS_FORMAT_REQUIRE(sum == blocks, "extent-runs.blocks");
   return runs;
+}
+
+Key extent_runs_key(const Key& page, unsigned place) {
+  return {page.object, MDFS_KIND_EXTENT_RUNS, page.offset * kMaxPlaces + place};
 }
 
 }  // namespace mdfs::format

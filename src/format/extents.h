@@ -4,13 +4,17 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/checked.h"
 #include "base/result.h"
 #include "format/kept.h"
+#include "format/key.h"
 #include "format/pointer.h"
 #include "format/run.h"
+#include "format/stored_extent.h"
 #include "mdfs/ondisk.h"
 
 namespace mdfs::format {
@@ -37,11 +41,14 @@ struct ExtentRecord {
   std::uint64_t birth = 0;    // of the blocks
   std::uint64_t written = 0;  // of the contents; a move keeps it; at most `birth`
   std::uint32_t stored_bytes = 0;
-  std::vector<std::uint32_t> crc32c;  // checksums() of them
+  Checksums crc32c;  // checksums() of them
 
   bool operator==(const ExtentRecord&) const = default;
   bool is_scattered() const { return address == MDFS_SCATTERED; }
-  Address place() const { return Address::unpack(address); }
+  // The stored bytes; of a scattered extent without the runs.
+  StoredExtent stored(const ExtentTableShape& shape, std::uint32_t block_size) const;
+  // The record of stored bytes. The runs of a scattered extent also need their own item.
+  static ExtentRecord of(const StoredExtent& extent);
 };
 
 // One page of records: at most shape.places() of them, each at its place. Kept in its encoded form, so that a cached
@@ -82,9 +89,27 @@ class ExtentPage {
 // Largest number of runs in one item.
 inline constexpr std::size_t kMaxExtentRuns = MDFS_MAX_ITEM / sizeof(mdfs_extent_run);
 // mdfs_extent_run items of a scattered extent, in order of its bytes; at most kMaxExtentRuns (else abort).
-ByteVector encode_extent_runs(const std::vector<Run>& runs);
+ByteVector encode_extent_runs(const Runs& runs);
 // Checks: extent-runs.length (whole runs, one at least), extent-runs.run (no empty run, a disk below 64),
 // extent-runs.blocks (their sum is `blocks`).
-Result<std::vector<Run>> decode_extent_runs(ConstBytes value, std::uint64_t blocks);
+Result<Runs> decode_extent_runs(ConstBytes value, std::uint64_t blocks);
+// The key of that item, of the extent at a place of the page with this key.
+Key extent_runs_key(const Key& page, unsigned place);
+
+// The stored bytes of the extent at a place of a page; without a record is_stored() is false. The runs of a scattered
+// extent come from `items`, which has get(const Key&), as store::Items and store::Transaction do. Absent: that item is
+// missing, or the extent has been replaced since the page was read.
+template <typename Items>
+Result<std::optional<StoredExtent>> read_extent(Items& items, const Key& key, const ExtentPage& page, unsigned place,
+                                                std::uint32_t block_size) {
+  const std::optional<ExtentRecord> record = page.get(place);
+  if (!record) return std::optional(StoredExtent());
+  StoredExtent extent = record->stored(page.shape(), block_size);
+  if (!extent.has_runs_item) return std::optional(std::move(extent));
+  MDFS_TRY_ASSIGN(const std::optional<ByteVector> runs, items.get(extent_runs_key(key, place)));
+  if (!runs) return std::optional<StoredExtent>();
+  MDFS_TRY_ASSIGN(extent.runs, decode_extent_runs(*runs, ceil_div(extent.stored_bytes, block_size)));
+  return std::optional(std::move(extent));
+}
 
 }  // namespace mdfs::format

@@ -52,6 +52,10 @@ Result<FileRun> decode_run(ConstBytes value, std::size_t base, unsigned cell, un
 
 }  // namespace
 
+StoredExtent FileRun::stored(std::uint32_t block_size) const {
+  return {{place()}, birth, written, blocks() * block_size, block_size, {crc32c.begin(), crc32c.end()}};
+}
+
 unsigned FileCell::blocks() const {
   unsigned sum = 0;
   for (const FileRun& run : runs) sum += run.blocks();

@@ -10,7 +10,7 @@
 #include "base/result.h"
 #include "format/kept.h"
 #include "format/pointer.h"
-#include "format/run.h"
+#include "format/stored_extent.h"
 #include "mdfs/ondisk.h"
 
 namespace mdfs::format {
@@ -30,6 +30,7 @@ struct FileRun {
   unsigned blocks() const { return static_cast<unsigned>(crc32c.size()); }
   unsigned end() const { return first + blocks(); }
   Run place() const { return {address.disk, address.block, blocks()}; }
+  StoredExtent stored(std::uint32_t block_size) const;
 };
 
 // Place of one block of a cell.

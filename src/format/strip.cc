@@ -25,6 +25,12 @@ std::span<const std::uint32_t> Strip::part_checksums(unsigned place, std::uint32
   return std::span(crc32c).subspan(std::size_t{order_of(place)} * blocks, blocks);
 }
 
+StoredExtent Strip::stored_part(unsigned place, std::uint32_t block_size) const {
+  const std::span<const std::uint32_t> checksums = part_checksums(place, block_size);
+  return {{part(place, block_size)},           birth, written, part_blocks(block_size) * block_size, block_size,
+          {checksums.begin(), checksums.end()}};
+}
+
 unsigned strip_parts(unsigned part_blocks) {
   return static_cast<unsigned>((MDFS_MAX_ITEM - sizeof(mdfs_strip)) / 4 / part_blocks);
 }

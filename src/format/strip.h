@@ -11,7 +11,7 @@
 #include "format/extents.h"
 #include "format/kept.h"
 #include "format/pointer.h"
-#include "format/run.h"
+#include "format/stored_extent.h"
 #include "mdfs/ondisk.h"
 
 namespace mdfs::format {
@@ -34,9 +34,11 @@ struct Strip {
   // True if the part of the extent at this place is live.
   bool has(unsigned place) const { return place < kMaxPlaces && ((live >> place) & 1) != 0; }
   unsigned part_blocks(std::uint32_t block_size) const { return (bytes + block_size - 1) / block_size; }
-  // First block of the part of a place in `places`.
+  // The blocks of the part of a place in `places`.
   Run part(unsigned place, std::uint32_t block_size) const;
   std::span<const std::uint32_t> part_checksums(unsigned place, std::uint32_t block_size) const;
+  // That part, in whole blocks.
+  StoredExtent stored_part(unsigned place, std::uint32_t block_size) const;
 
  private:
   unsigned order_of(unsigned place) const;

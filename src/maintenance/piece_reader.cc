@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint64_t kLargestGap = 65536;  // read over rather than around
 
 std::string name_of(const StoredPiece& piece) {
-  const store::Run& at = piece.runs.front();
+  const store::Run& at = piece.first();
   const std::string part = piece.is_extent ? fmt::format("page {}, place {}", piece.where / 64, piece.where % 64)
                                            : fmt::format("byte {}", piece.where);
   return fmt::format("inode {}, {}: block {} of disk {}", piece.object, part, at.block, at.disk);
@@ -31,7 +31,7 @@ void PieceReader::forget() {
 }
 
 std::uint64_t PieceReader::first_byte(const StoredPiece& piece) const {
-  return piece.runs.front().block * store_.block_size();
+  return piece.first().block * store_.block_size();
 }
 
 std::uint64_t PieceReader::end_byte(const StoredPiece& piece) const {
@@ -66,19 +66,18 @@ void PieceReader::begin(std::vector<StoredPiece> pieces, format::OperationRecord
   for (std::uint32_t i = 0; i < pieces_.size(); ++i) {
     const StoredPiece& piece = pieces_[i];
     const Where where = place_of(piece, disks);
-    if (where == Where::kHere) disks_[piece.runs.front().disk].order.push_back(i);
+    if (where == Where::kHere) disks_[piece.first().disk].order.push_back(i);
     if (where == Where::kHere || where == Where::kLeftOut || !collector_.is_current(piece)) continue;
     if (where == Where::kLost) {
       note_lost(piece, disks, record);
       continue;
     }
     spdlog::error("scrub: {}: there is no such place; run mdfsck", name_of(piece));
-    record.note_error({piece.object, piece.where, piece.runs.front().block, 0, MDFS_ERROR_SKIPPED});
+    record.note_error({piece.object, piece.where, piece.first().block, 0, MDFS_ERROR_SKIPPED});
   }
   for (Disk& disk : disks_)
-    std::sort(disk.order.begin(), disk.order.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return pieces_[a].runs.front().block < pieces_[b].runs.front().block;
-    });
+    std::sort(disk.order.begin(), disk.order.end(),
+              [&](std::uint32_t a, std::uint32_t b) { return pieces_[a].first().block < pieces_[b].first().block; });
 }
 
 bool PieceReader::done() const {
@@ -88,18 +87,18 @@ bool PieceReader::done() const {
 PieceReader::Span PieceReader::next_span(unsigned index) const {
   const Disk& disk = disks_[index];
   const auto piece = [&](std::size_t i) -> const StoredPiece& { return pieces_[disk.order[i]]; };
-  const auto simple = [](const StoredPiece& p) { return p.runs.size() == 1; };
   Span span;
   span.disk = index;
   span.first = disk.next;
   span.last = disk.next + 1;
   span.start = first_byte(piece(span.first));
   span.end = end_byte(piece(span.first));
-  span.together = simple(piece(span.first)) && span.end - span.start <= kReadBytes;
+  span.together = piece(span.first).is_contiguous() && span.end - span.start <= kReadBytes;
   if (!span.together) return span;
   while (span.last < disk.order.size()) {
     const StoredPiece& next = piece(span.last);
-    if (!simple(next) || first_byte(next) > span.end + kLargestGap || end_byte(next) > span.start + kReadBytes) break;
+    if (!next.is_contiguous() || first_byte(next) > span.end + kLargestGap || end_byte(next) > span.start + kReadBytes)
+      break;
     span.end = std::max(span.end, end_byte(next));
     ++span.last;
   }
@@ -108,17 +107,17 @@ PieceReader::Span PieceReader::next_span(unsigned index) const {
 
 // Run by run.
 Status PieceReader::check_alone(const StoredPiece& piece) {
-  store::PartChecker parts(piece);
+  format::PassingBytes passing(piece);
   AlignedBuffer buffer(kReadBytes);
   for (const store::Run& run : piece.runs) {
     const std::uint64_t bytes = std::uint64_t{run.blocks} * store_.block_size();
     for (std::uint64_t done = 0; done < bytes; done += kReadBytes) {
       const MutableBytes part = buffer.bytes().first(std::min<std::uint64_t>(kReadBytes, bytes - done));
       MDFS_TRY(device::read(store_.disk(run.disk), run.block * store_.block_size() + done, part));
-      parts.take(part);
+      passing.take(part);
     }
   }
-  if (!parts.good()) return {Errc::kCorrupt, "data.checksum"};
+  if (!passing.match()) return {Errc::kCorrupt, "data.checksum"};
   return {};
 }
 
@@ -131,7 +130,7 @@ void PieceReader::judge(const StoredPiece& piece, Status status, format::Operati
   const bool damaged = status.error().code == Errc::kCorrupt;
   spdlog::error("scrub: {}: {}", name_of(piece),
                 damaged ? "does not match its checksum" : "cannot be read: " + status.error().message());
-  const store::Run& at = piece.runs.front();
+  const store::Run& at = piece.first();
   if (damaged) store_.note_checksum_error(at.disk);
   record.note_error({piece.object, piece.where, at.block, at.disk,
                      static_cast<std::uint16_t>(damaged ? MDFS_ERROR_DATA : MDFS_ERROR_UNREADABLE)});
@@ -167,9 +166,9 @@ std::uint64_t PieceReader::step(format::OperationRecord& record) {
         if (collector_.is_current(piece)) judge(piece, check_alone(piece), record);
         continue;
       }
-      store::PartChecker parts(piece);
-      parts.take(ConstBytes(ios[i].buffers[0]).subspan(first_byte(piece) - span.start, piece.stored_bytes));
-      judge(piece, parts.good() ? Status() : Status(Errc::kCorrupt, "data.checksum"), record);
+      format::PassingBytes passing(piece);
+      passing.take(ConstBytes(ios[i].buffers[0]).subspan(first_byte(piece) - span.start, piece.stored_bytes));
+      judge(piece, passing.match() ? Status() : Status(Errc::kCorrupt, "data.checksum"), record);
     }
     record.bytes_done += bytes;
     if (span.disk < record.disks.size()) record.disks[span.disk].read_bytes += bytes;

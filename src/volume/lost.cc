@@ -8,13 +8,6 @@ namespace {
 
 constexpr std::int64_t kLookNs = 200'000'000;  // of one call
 
-std::uint64_t disks_of(const StoredPiece& piece) {
-  std::uint64_t bits = 0;
-  for (const store::Run& run : piece.runs)
-    if (run.disk < MDFS_MAX_DISKS) bits |= std::uint64_t{1} << run.disk;
-  return bits;
-}
-
 }  // namespace
 
 // A call ends between two files.
@@ -48,7 +41,7 @@ Result<LostFiles> VolumeImpl::lost_files(Ino from, std::size_t most, const engin
           return found;
         }
       }
-      const std::uint64_t lost = disks_of(piece) & found.disks;
+      const std::uint64_t lost = piece.disks() & found.disks;
       file.stored_bytes += piece.stored_bytes;
       if (lost != 0) file.lost_bytes += piece.stored_bytes;
       file.disks |= lost;

@@ -30,7 +30,8 @@ format::Key before(const format::Key& key) {
 }
 
 bool same(const StoredPiece& a, const StoredPiece& b) {
-  return a.birth == b.birth && a.runs == b.runs && a.stored_bytes == b.stored_bytes && a.crc32c == b.crc32c;
+  const format::StoredExtent &one = a, &other = b;
+  return one == other;
 }
 
 }  // namespace
@@ -46,38 +47,14 @@ Result<std::optional<format::ExtentTableShape>> PieceCollector::shape_of(std::ui
   return shape_;
 }
 
-Result<std::optional<StoredPiece>> PieceCollector::extent(const format::Key& key, unsigned place,
-                                                          const format::ExtentRecord& record,
-                                                          const format::ExtentTableShape& shape) {
-  StoredPiece piece;
-  piece.object = key.object;
-  piece.where = key.offset * format::kMaxPlaces + place;
-  piece.is_extent = true;
-  piece.stored_bytes = record.stored_bytes;
-  piece.part_bytes = shape.codec == MDFS_CODEC_RAW ? MDFS_SUB_BLOCK : record.stored_bytes;
-  piece.crc32c = record.crc32c;
-  piece.birth = record.birth;
-  piece.shape = shape;
-  const auto blocks = static_cast<std::uint32_t>(ceil_div(record.stored_bytes, store_.block_size()));
-  if (!record.is_scattered()) {
-    piece.runs = {{record.place().disk, record.place().block, blocks}};
-    return std::optional(std::move(piece));
-  }
-  MDFS_TRY_ASSIGN(const auto runs, store_.get({key.object, MDFS_KIND_EXTENT_RUNS, piece.where}));
-  if (!runs) return std::optional<StoredPiece>();  // moved meanwhile
-  MDFS_TRY_ASSIGN(piece.runs, format::decode_extent_runs(*runs, blocks));
-  return std::optional(std::move(piece));
-}
-
 Status PieceCollector::take_extents(const store::Item& item, std::vector<StoredPiece>& pieces) {
   MDFS_TRY_ASSIGN(const auto shape, shape_of(item.key.object));
   if (!shape) return {};
   MDFS_TRY_ASSIGN(const format::ExtentPage page, format::ExtentPage::decode(item.value, *shape));
   for (unsigned place = 0; place < shape->places(); ++place) {
-    const auto record = page.get(place);
-    if (!record) continue;
-    MDFS_TRY_ASSIGN(auto piece, extent(item.key, place, *record, *shape));
-    if (piece) pieces.push_back(std::move(*piece));
+    MDFS_TRY_ASSIGN(auto extent, format::read_extent(store_, item.key, page, place, store_.block_size()));
+    if (!extent || !extent->is_stored()) continue;  // a hole, or moved meanwhile
+    pieces.push_back({{std::move(*extent), item.key.object, item.key.offset * format::kMaxPlaces + place, true}, {}});
   }
   return {};
 }
@@ -86,15 +63,8 @@ Status PieceCollector::take_cell(const store::Item& item, std::vector<StoredPiec
   const std::uint32_t block_size = store_.block_size();
   MDFS_TRY_ASSIGN(const format::FileCell cell, format::decode_file_cell(item.value, block_size));
   for (const format::FileRun& run : cell.runs) {
-    StoredPiece piece;
-    piece.object = item.key.object;
-    piece.where = item.key.offset * MDFS_FILE_CELL + std::uint64_t{run.first} * block_size;
-    piece.stored_bytes = run.blocks() * block_size;
-    piece.part_bytes = block_size;
-    piece.runs = {run.place()};
-    piece.crc32c = run.crc32c;
-    piece.birth = run.birth;
-    pieces.push_back(std::move(piece));
+    const std::uint64_t first_byte = item.key.offset * MDFS_FILE_CELL + std::uint64_t{run.first} * block_size;
+    pieces.push_back({{run.stored(block_size), item.key.object, first_byte, false}, {}});
   }
   return {};
 }
@@ -105,20 +75,9 @@ Status PieceCollector::take_strip(const store::Item& item, std::vector<StoredPie
   if (!shape) return {};
   MDFS_TRY_ASSIGN(const format::Strip strip, format::decode_strip(item.value, *shape, block_size));
   for (unsigned place = 0; place < shape->places(); ++place) {
-    if (!strip.has(place)) continue;
-    StoredPiece piece;
-    piece.object = item.key.object;
-    piece.where = item.key.offset / MDFS_STRIPS_PER_PAGE * format::kMaxPlaces + place;
-    piece.is_extent = true;
-    piece.strip = item.key.offset;
-    piece.stored_bytes = strip.part_blocks(block_size) * block_size;
-    piece.part_bytes = block_size;
-    piece.runs = {strip.part(place, block_size)};
-    const auto checksums = strip.part_checksums(place, block_size);
-    piece.crc32c.assign(checksums.begin(), checksums.end());
-    piece.birth = strip.birth;
-    piece.shape = *shape;
-    pieces.push_back(std::move(piece));
+    const std::uint64_t where = item.key.offset / MDFS_STRIPS_PER_PAGE * format::kMaxPlaces + place;
+    if (strip.has(place))
+      pieces.push_back({{strip.stored_part(place, block_size), item.key.object, where, true}, item.key.offset});
   }
   return {};
 }

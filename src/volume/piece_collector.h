@@ -17,8 +17,6 @@ namespace mdfs::volume {
 
 // An extent, or a run of blocks of a file, as the tree described it at the time of the read.
 struct StoredPiece : store::StoredData {
-  std::uint64_t birth = 0;
-  format::ExtentTableShape shape;      // of an extent
   std::optional<std::uint64_t> strip;  // the key's offset of the strip item, if the extent's bytes are in a strip
 };
 
@@ -39,8 +37,6 @@ class PieceCollector {
   Status take_extents(const store::Item& item, std::vector<StoredPiece>& pieces);
   Status take_strip(const store::Item& item, std::vector<StoredPiece>& pieces);
   Status take_cell(const store::Item& item, std::vector<StoredPiece>& pieces) const;
-  Result<std::optional<StoredPiece>> extent(const format::Key& key, unsigned place, const format::ExtentRecord& record,
-                                            const format::ExtentTableShape& shape);
 
   store::Store& store_;
   store::Verifier& verifier_;

@@ -13,10 +13,6 @@ namespace mdfs::engine {
 
 format::Key page_key(const OpenObject& object, std::uint64_t page) { return {object.number, MDFS_KIND_EXTENTS, page}; }
 
-format::Key runs_key(const OpenObject& object, const geometry::PagePlace& place) {
-  return {object.number, MDFS_KIND_EXTENT_RUNS, place.page * format::kMaxPlaces + place.place};
-}
-
 format::Key strip_key(const OpenObject& object, std::uint64_t page, unsigned number) {
   return {object.number, MDFS_KIND_STRIP, page * MDFS_STRIPS_PER_PAGE + number};
 }
@@ -41,22 +37,9 @@ Status ExtentMap::check(const store::Run& run) const {
                                       run.disk, disk_blocks_[run.disk].load())};
 }
 
-std::uint64_t highest_end(const std::vector<store::Run>& runs) {
-  std::uint64_t end = 0;
-  for (const store::Run& run : runs) end = std::max(end, run.end());
-  return end;
-}
-
-Result<std::vector<store::Run>> runs_of(const OpenObject& object, const format::ExtentRecord& record,
-                                        const std::optional<ByteVector>& runs_item) {
-  const std::uint64_t blocks = ceil_div(record.stored_bytes, object.block_size);
-  if (!record.is_scattered()) {
-    const format::Address place = record.place();
-    return std::vector<store::Run>{{place.disk, place.block, static_cast<std::uint32_t>(blocks)}};
-  }
-  if (!runs_item)
-    return {Errc::kCorrupt, fmt::format("extent-runs.missing: a scattered extent of object {}", object.number)};
-  return format::decode_extent_runs(*runs_item, blocks);
+Status ExtentMap::check(const StoredExtent& extent) const {
+  for (const store::Run& run : extent.runs) MDFS_TRY(check(run));
+  return {};
 }
 
 Result<Strips> strips_of(const OpenObject& object, const std::vector<store::Item>& items) {
@@ -125,35 +108,36 @@ Result<KnownPage> ExtentMap::page(const OpenObject& object, std::uint64_t number
   return known;
 }
 
-std::uint64_t StoredExtent::blocks() const {
-  std::uint64_t blocks = 0;
-  for (const store::Run& run : runs) blocks += run.blocks;
-  for (const StripPart& part : parts) blocks += part.run.blocks;
+std::uint64_t MappedExtent::blocks() const {
+  std::uint64_t blocks = record.blocks();
+  for (const StripPart& part : parts) blocks += part.stored.blocks();
   return blocks;
 }
 
-Result<StoredExtent> ExtentMap::extent(const OpenObject& object, const geometry::Coord& coord, bool fresh) {
+void MappedExtent::append_runs(std::vector<store::Run>& all) const {
+  all.insert(all.end(), record.runs.begin(), record.runs.end());
+  for (const StripPart& part : parts) all.push_back(part.run());
+}
+
+Error runs_missing(const OpenObject& object) {
+  return {Errc::kCorrupt, fmt::format("extent-runs.missing: a scattered extent of object {}", object.number)};
+}
+
+Result<MappedExtent> ExtentMap::extent(const OpenObject& object, const geometry::Coord& coord, bool fresh) {
   const geometry::PagePlace place = object.page_of(coord);
   MDFS_TRY_ASSIGN(const KnownPage known, page(object, place.page, fresh));
-  StoredExtent extent;
+  MappedExtent extent;
   for (const Strips::Entry& entry : *known.strips) {
     const format::Strip& strip = *entry.strip;
     if (!entry.has(place.place)) continue;
-    const auto checksums = strip.part_checksums(place.place, object.block_size);
-    extent.parts.push_back({strip.part(place.place, object.block_size), strip.begin, strip.bytes,
-                            std::vector(checksums.begin(), checksums.end())});
-    MDFS_TRY(check(extent.parts.back().run));
+    extent.parts.push_back({strip.stored_part(place.place, object.block_size), strip.begin, strip.bytes});
+    MDFS_TRY(check(extent.parts.back().stored));
   }
-  std::optional<format::ExtentRecord> record = known.page->get(place.place);
-  if (!record) return extent;
-  std::optional<ByteVector> runs_item;
-  if (record->is_scattered()) {
-    MDFS_TRY_ASSIGN(runs_item, store_.get(runs_key(object, place)));
-  }
-  MDFS_TRY_ASSIGN(extent.runs, runs_of(object, *record, runs_item));
-  for (const store::Run& run : extent.runs) MDFS_TRY(check(run));
-  extent.stored_bytes = record->stored_bytes;
-  extent.crc32c = std::move(record->crc32c);
+  MDFS_TRY_ASSIGN(auto record, format::read_extent(store_, page_key(object, place.page), *known.page, place.place,
+                                                   object.block_size));
+  if (!record) return runs_missing(object);
+  MDFS_TRY(check(*record));
+  extent.record = std::move(*record);
   return extent;
 }
 

@@ -21,30 +21,31 @@
 namespace mdfs::engine {
 
 format::Key page_key(const OpenObject& object, std::uint64_t page);
-format::Key runs_key(const OpenObject& object, const geometry::PagePlace& place);
 format::Key strip_key(const OpenObject& object, std::uint64_t page, unsigned number);
 format::Key cell_key(const OpenObject& object, std::uint64_t cell);
 format::Key inline_key(const OpenObject& object);
 
+using format::StoredExtent;
+
 // Bytes of an extent that lie in a strip. They replace the bytes at the same place of the extent's record.
 struct StripPart {
-  store::Run run;
+  StoredExtent stored;  // contiguous; each part is a block
   std::uint32_t begin = 0;
   std::uint32_t bytes = 0;
-  std::vector<std::uint32_t> crc32c;  // of each block
   std::uint32_t end() const { return begin + bytes; }
+  const store::Run& run() const { return stored.first(); }
 };
 
-// One stored extent. Without a record and parts it is a hole.
-struct StoredExtent {
-  std::vector<store::Run> runs;  // of its record, in the order of its bytes; none: no record
-  std::uint32_t stored_bytes = 0;
-  std::vector<std::uint32_t> crc32c;
+// One extent, as readers see it. Without a record and parts it is a hole.
+struct MappedExtent {
+  StoredExtent record;
   std::vector<StripPart> parts;  // disjoint
-  bool has_record() const { return !runs.empty(); }
-  bool is_hole() const { return runs.empty() && parts.empty(); }
+  bool has_record() const { return record.is_stored(); }
+  bool is_hole() const { return !has_record() && parts.empty(); }
   // Of its record and its strips: a whole write of the extent frees these.
   std::uint64_t blocks() const;
+  // The same blocks, appended to a list.
+  void append_runs(std::vector<store::Run>& all) const;
 };
 
 // The content of the tree for the extents of a page.
@@ -53,14 +54,11 @@ struct KnownPage {
   std::shared_ptr<const Strips> strips;
 };
 
+// A record says that its extent is scattered, and the item with the runs is not there.
+Error runs_missing(const OpenObject& object);
+
 // The strips of a page, from the items of a scan over its keys.
 Result<Strips> strips_of(const OpenObject& object, const std::vector<store::Item>& items);
-
-// The runs of a record, in order. The runs of a scattered record are in `runs_item`.
-Result<std::vector<store::Run>> runs_of(const OpenObject& object, const format::ExtentRecord& record,
-                                        const std::optional<ByteVector>& runs_item);
-// The end of the highest of these runs of one disk.
-std::uint64_t highest_end(const std::vector<store::Run>& runs);
 
 // The extent map of images and files. Decoded extent pages are cached up to a bound. A thread that changes a page in
 // the tree calls replace() before the cache can evict extents that depend on the page. The data of a deleted object may
@@ -70,7 +68,7 @@ class ExtentMap {
   explicit ExtentMap(store::Store& store);
 
   // `fresh`: read the tree even if the page is cached.
-  Result<StoredExtent> extent(const OpenObject& object, const geometry::Coord& extent, bool fresh);
+  Result<MappedExtent> extent(const OpenObject& object, const geometry::Coord& extent, bool fresh);
   Result<format::FileCell> cell(const OpenObject& object, std::uint64_t index);
   Result<std::optional<ByteVector>> inline_bytes(const OpenObject& object);
   Result<KnownPage> page(const OpenObject& object, std::uint64_t number, bool fresh);
@@ -80,6 +78,7 @@ class ExtentMap {
 
   // Checks that the blocks of a record exist on the volume.
   Status check(const store::Run& run) const;
+  Status check(const StoredExtent& extent) const;
 
   // Sets the cached page; nulls: read it again.
   void replace(const OpenObject& object, std::uint64_t number, KnownPage page);

@@ -17,20 +17,21 @@ constexpr std::uint64_t kNone = UINT64_MAX;
 
 }  // namespace
 
+layout::ExtentPlace row_of(const geometry::Coord& extent, const format::Runs& runs, std::uint64_t stored_bytes) {
+  layout::ExtentPlace row{extent, runs.front().disk, runs.front().block, stored_bytes};
+  row.pieces = static_cast<std::uint32_t>(runs.size());
+  for (const store::Run& run : runs) row.end = std::max(row.end, run.end());
+  return row;
+}
+
 Status each_extent(Core& core, const OpenObject& object, std::uint64_t page, ConstBytes value, LayoutCursor& at,
                    const TakeRow& take, bool& taking) {
   MDFS_TRY_ASSIGN(const format::ExtentPage records, format::ExtentPage::decode(value, object.table));
   for (; at.row < object.page_box.places; ++at.row) {
-    const std::optional<format::ExtentRecord> record = records.get(at.row);
-    if (!record) continue;
-    std::optional<ByteVector> runs_item;
-    if (record->is_scattered()) {
-      MDFS_TRY_ASSIGN(runs_item, core.store.get(runs_key(object, {page, at.row})));
-      if (!runs_item) continue;  // moved meanwhile
-    }
-    MDFS_TRY_ASSIGN(const std::vector<store::Run> runs, runs_of(object, *record, runs_item));
-    taking = take({object.extent_of({page, at.row}), runs.front().disk, runs.front().block, record->stored_bytes,
-                   static_cast<std::uint32_t>(runs.size()), highest_end(runs)});
+    MDFS_TRY_ASSIGN(const std::optional<StoredExtent> extent,
+                    format::read_extent(core.store, page_key(object, page), records, at.row, object.block_size));
+    if (!extent || !extent->is_stored()) continue;  // a hole, or moved meanwhile
+    taking = take(row_of(object.extent_of({page, at.row}), extent->runs, extent->stored_bytes));
     if (!taking) return {};
   }
   return {};
@@ -57,8 +58,7 @@ Result<bool> LayoutWalk::run_cells(LayoutCursor& at, const TakeRow& take) {
       MDFS_TRY_ASSIGN(const format::FileCell cell, format::decode_file_cell(item.value, object_.block_size));
       for (; at.row < cell.runs.size(); ++at.row) {
         const store::Run run = cell.runs[at.row].place();
-        const std::uint64_t bytes = std::uint64_t{run.blocks} * object_.block_size;
-        if (!take({{at.page, 0, 0}, run.disk, run.block, bytes, 1, run.end()})) return false;
+        if (!take(row_of({at.page, 0, 0}, {run}, std::uint64_t{run.blocks} * object_.block_size))) return false;
       }
       if (at.page == UINT64_MAX) return true;
       at = {at.page + 1, 0};
@@ -103,8 +103,10 @@ Status LayoutWalk::strips_of_page(LayoutCursor& at, const TakeRow& take, bool& t
       for (; at.row - strip_rows < object_.page_box.places; ++at.row) {
         const unsigned place = at.row - strip_rows;
         if (!strip.has(place)) continue;
-        const store::Run part = strip.part(place, object_.block_size);
-        taking = take({object_.extent_of({at.page, place}), part.disk, part.block, strip.bytes, 1, part.end(), true});
+        layout::ExtentPlace row =
+            row_of(object_.extent_of({at.page, place}), {strip.part(place, object_.block_size)}, strip.bytes);
+        row.in_strip = true;
+        taking = take(row);
         if (!taking) return {};
       }
       at.row = strip_rows + format::kMaxPlaces;

@@ -14,6 +14,9 @@ namespace mdfs::engine {
 // Returns false to end the walk before this row.
 using TakeRow = std::function<bool(const layout::ExtentPlace&)>;
 
+// The row of an extent, or a part of one, that lies in these runs; one at least.
+layout::ExtentPlace row_of(const geometry::Coord& extent, const format::Runs& runs, std::uint64_t stored_bytes);
+
 // The rows of the item of a page of an extent table; `row` is the place of each.
 Status each_extent(Core& core, const OpenObject& object, std::uint64_t page, ConstBytes value, LayoutCursor& at,
                    const TakeRow& take, bool& taking);

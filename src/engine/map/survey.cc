@@ -23,7 +23,7 @@ std::uint32_t block_mask_below(const OpenObject& object, std::uint64_t byte) {
 }
 
 // The blocks of its strips that a raw extent's sub-blocks are read from.
-void plan_parts(const OpenObject& object, const StoredExtent& extent, const std::vector<bool>& touched,
+void plan_parts(const OpenObject& object, const MappedExtent& extent, const std::vector<bool>& touched,
                 std::vector<Segment>& segments) {
   for (const StripPart& part : extent.parts) {
     std::uint64_t begin = UINT64_MAX, end = 0;
@@ -33,19 +33,19 @@ void plan_parts(const OpenObject& object, const StoredExtent& extent, const std:
       end = std::min<std::uint64_t>((i + 1) * object.part_bytes, part.end()) - part.begin;
     }
     if (begin < end)
-      append_segments({part.run}, object.block_size, align_down(begin, object.block_size),
+      append_segments(part.stored.runs, object.block_size, align_down(begin, object.block_size),
                       align_up(end, object.block_size), nullptr, 0, segments);
   }
 }
 
 // The sub-blocks of a raw extent's record; those that touch are one part.
-void plan_record(const OpenObject& object, const StoredExtent& extent, const std::vector<bool>& touched,
+void plan_record(const OpenObject& object, const MappedExtent& extent, const std::vector<bool>& touched,
                  std::vector<Segment>& segments) {
   for (std::uint64_t first = 0, last = 0; first < touched.size(); first = last + 1) {
     for (last = first; last < touched.size() && touched[last]; ++last) continue;
     if (last == first) continue;
     const std::uint64_t end = std::min<std::uint64_t>(last * object.part_bytes, object.extent_bytes);
-    append_segments(extent.runs, object.block_size, first * object.part_bytes, align_up(end, device::kAlignment),
+    append_segments(extent.record.runs, object.block_size, first * object.part_bytes, align_up(end, device::kAlignment),
                     nullptr, 0, segments);
   }
 }
@@ -161,10 +161,9 @@ Status Survey::add_extent(OpenObject& object, const geometry::Coord& coord, std:
     add_cell_as_extent(object, coord[0], cell, places);
     return {};
   }
-  MDFS_TRY_ASSIGN(const StoredExtent extent, core_.extent_map.extent(object, coord, false));
+  MDFS_TRY_ASSIGN(const MappedExtent extent, core_.extent_map.extent(object, coord, false));
   if (!extent.has_record()) return {};
-  places.push_back({coord, extent.runs.front().disk, extent.runs.front().block, extent.stored_bytes,
-                    static_cast<std::uint32_t>(extent.runs.size()), highest_end(extent.runs)});
+  places.push_back(row_of(coord, extent.record.runs, extent.record.stored_bytes));
   return {};
 }
 
@@ -259,18 +258,17 @@ Result<WindowPlan> Survey::plan(OpenObject& object, const geometry::Window& wind
       const std::lock_guard lock(block->mutex);
       plan.cached += covers(object, *block, piece.in_extent) ? 1 : 0;
     }
-    MDFS_TRY_ASSIGN(const StoredExtent extent, core_.extent_map.extent(object, piece.extent, false));
+    MDFS_TRY_ASSIGN(const MappedExtent extent, core_.extent_map.extent(object, piece.extent, false));
     if (extent.is_hole()) {
       ++plan.holes;
       continue;
     }
     if (!object.is_raw()) {
       if (extent.has_record())
-        append_segments(extent.runs, object.block_size, 0, align_up(extent.stored_bytes, device::kAlignment), nullptr,
-                        0, segments);
+        append_segments(extent.record.runs, object.block_size, 0,
+                        align_up(extent.record.stored_bytes, device::kAlignment), nullptr, 0, segments);
       for (const StripPart& part : extent.parts)
-        append_segments({part.run}, object.block_size, 0, std::uint64_t{part.run.blocks} * object.block_size, nullptr,
-                        0, segments);
+        append_segments(part.stored.runs, object.block_size, 0, part.stored.stored_bytes, nullptr, 0, segments);
       continue;
     }
     const std::vector<bool> touched = geometry::touched_sub_blocks(object.array(), piece.in_extent, object.part_bytes);

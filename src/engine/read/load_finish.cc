@@ -27,13 +27,13 @@ Status LoadOperation::verify(const Fetch& fetch) const {
   MDFS_TRY(verify_strips(fetch));
   if (!fetch.extent.has_record()) return {};
   if (!object_.is_raw()) {
-    const ConstBytes frame(fetch.stored.data(), fetch.extent.stored_bytes);
-    return crc32c(frame) == fetch.extent.crc32c[0] ? Status{} : damage(fetch, "extent.checksum");
+    const ConstBytes frame(fetch.stored.data(), fetch.extent.record.stored_bytes);
+    return fetch.extent.record.matches_part(0, frame) ? Status{} : damage(fetch, "extent.checksum");
   }
   for (const std::uint32_t part : fetch.parts) {
     const ByteRanges::Range range = part_range(part);
     const ConstBytes bytes(fetch.stored.data() + range.begin, range.end - range.begin);
-    if (crc32c(bytes) != fetch.extent.crc32c[part])
+    if (!fetch.extent.record.matches_part(part, bytes))
       return damage(fetch, fmt::format("extent.checksum of sub-block {}", part));
   }
   return {};
@@ -41,20 +41,20 @@ Status LoadOperation::verify(const Fetch& fetch) const {
 
 // The disk of the first block that was read, of a file of all that were.
 unsigned LoadOperation::disk_of(const Fetch& fetch) {
-  if (!fetch.extent.runs.empty()) return fetch.extent.runs.front().disk;
-  if (!fetch.extent.parts.empty()) return fetch.extent.parts.front().run.disk;
+  if (fetch.extent.has_record()) return fetch.extent.record.first().disk;
+  if (!fetch.extent.parts.empty()) return fetch.extent.parts.front().run().disk;
   return fetch.cell.runs.empty() ? MDFS_MAX_DISKS : fetch.cell.runs.front().address.disk;
 }
 
 Status LoadOperation::verify_strips(const Fetch& fetch) const {
   for (const Fetch::Piece& piece : fetch.pieces) {
     const StripPart& part = fetch.extent.parts[piece.part];
-    if (core_.is_zeroed(part.run.disk)) continue;
+    if (core_.is_zeroed(part.run().disk)) continue;
     for (std::uint32_t i = 0; i < piece.blocks; ++i) {
       const ConstBytes block(fetch.strips.data() + piece.at + std::size_t{i} * object_.block_size, object_.block_size);
-      if (crc32c(block) != part.crc32c[piece.first_block + i])
-        return damage(fetch, fmt::format("strip.checksum of disk {} block {}", part.run.disk,
-                                         part.run.block + piece.first_block + i));
+      if (!part.stored.matches_part(piece.first_block + i, block))
+        return damage(fetch, fmt::format("strip.checksum of disk {} block {}", part.run().disk,
+                                         part.run().block + piece.first_block + i));
     }
   }
   return {};
@@ -82,7 +82,7 @@ void LoadOperation::overlay_strips(Fetch& fetch, BufferRef& decoded) const {
 
 Status LoadOperation::decode(Fetch& fetch, BufferRef& decoded) const {
   decoded = core_.cache.acquire(object_.capacity_bytes);
-  const ConstBytes frame(fetch.stored.data(), fetch.extent.stored_bytes);
+  const ConstBytes frame(fetch.stored.data(), fetch.extent.record.stored_bytes);
   const Status status = codec::decode(object_.image->codec, frame, {decoded.data(), object_.extent_bytes});
   std::memset(decoded.data() + object_.extent_bytes, 0, decoded.size() - object_.extent_bytes);
   fetch.stored = BufferRef();

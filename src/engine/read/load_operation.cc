@@ -76,7 +76,7 @@ ByteRanges::Range LoadOperation::part_range(std::uint32_t part) const {
 Error LoadOperation::damage(const Fetch& fetch, const std::string& what) const {
   std::string place = "in the tree";
   if (!fetch.extent.is_hole()) {
-    const store::Run& run = fetch.extent.has_record() ? fetch.extent.runs.front() : fetch.extent.parts.front().run;
+    const store::Run& run = fetch.extent.has_record() ? fetch.extent.record.first() : fetch.extent.parts.front().run();
     place = fmt::format("disk {} ({}) block {}", run.disk, core_.store.disk(run.disk).name(), run.block);
   }
   return {Errc::kCorrupt, fmt::format("{}: object {} extent [{}], {}", what, object_.number,
@@ -92,7 +92,7 @@ Status LoadOperation::look_up(Fetch& fetch, bool fresh) {
     } else {
       MDFS_TRY_ASSIGN(fetch.extent, core_.extent_map.extent(object_, fetch.coord, fresh));
     }
-    std::vector<store::Run>& runs = fetch.extent.runs;
+    format::Runs& runs = fetch.extent.record.runs;
     if (std::any_of(runs.begin(), runs.end(), [&](const store::Run& run) { return core_.is_zeroed(run.disk); }))
       runs.clear();  // as if it had never been written, under its strips
     return {};
@@ -162,9 +162,9 @@ void LoadOperation::prepare(std::uint32_t number, std::vector<Segment>& segments
   if (fetch.extent.is_hole()) return;
   if (object_.is_raw()) return prepare_raw(number, segments);
   if (!fetch.extent.has_record()) return;
-  const std::size_t bytes = align_up(fetch.extent.stored_bytes, device::kAlignment);
+  const std::size_t bytes = align_up(fetch.extent.record.stored_bytes, device::kAlignment);
   fetch.stored = core_.cache.acquire(bytes, Use::kBrief);
-  append_segments(fetch.extent.runs, object_.block_size, 0, bytes, fetch.stored.data(), number, segments);
+  append_segments(fetch.extent.record.runs, object_.block_size, 0, bytes, fetch.stored.data(), number, segments);
 }
 
 void LoadOperation::prepare_raw(std::uint32_t number, std::vector<Segment>& segments) {
@@ -173,8 +173,8 @@ void LoadOperation::prepare_raw(std::uint32_t number, std::vector<Segment>& segm
   for (const std::uint32_t part : fetch.parts) {
     const ByteRanges::Range range = part_range(part);
     if (fetch.extent.has_record())
-      append_segments(fetch.extent.runs, object_.block_size, range.begin, align_up(range.end, device::kAlignment),
-                      fetch.stored.data() + range.begin, number, segments);
+      append_segments(fetch.extent.record.runs, object_.block_size, range.begin,
+                      align_up(range.end, device::kAlignment), fetch.stored.data() + range.begin, number, segments);
     else
       std::memset(fetch.stored.data() + range.begin, 0, range.end - range.begin);
   }
@@ -203,12 +203,12 @@ void LoadOperation::prepare_strips(std::uint32_t number, std::vector<Segment>& s
   if (fetch.pieces.empty()) return;
   fetch.strips = core_.cache.acquire(bytes, Use::kBrief);
   for (const Fetch::Piece& piece : fetch.pieces) {
-    if (core_.is_zeroed(fetch.extent.parts[piece.part].run.disk)) {
+    if (core_.is_zeroed(fetch.extent.parts[piece.part].run().disk)) {
       std::memset(fetch.strips.data() + piece.at, 0, std::size_t{piece.blocks} * object_.block_size);
       continue;
     }
     const std::uint64_t begin = std::uint64_t{piece.first_block} * object_.block_size;
-    append_segments({fetch.extent.parts[piece.part].run}, object_.block_size, begin,
+    append_segments(fetch.extent.parts[piece.part].stored.runs, object_.block_size, begin,
                     begin + std::uint64_t{piece.blocks} * object_.block_size, fetch.strips.data() + piece.at, number,
                     segments);
   }
@@ -221,7 +221,7 @@ void LoadOperation::prepare_cell(std::uint32_t number, std::vector<Segment>& seg
     if (fetch.cell.find(part)) needed = (std::size_t{part} + 1) * object_.block_size;
   if (needed == 0) return;
   choose_target(fetch, needed);
-  fetch.extent.runs.clear();
+  fetch.extent.record.runs.clear();
   for (const std::uint32_t part : fetch.parts) {
     const std::optional<format::BlockPlace> place = fetch.cell.find(part);
     if (!place) continue;
@@ -231,8 +231,8 @@ void LoadOperation::prepare_cell(std::uint32_t number, std::vector<Segment>& seg
       std::memset(fetch.stored.data() + at, 0, object_.block_size);
       continue;
     }
-    fetch.extent.runs.push_back(run);
-    append_segments({run}, object_.block_size, 0, object_.block_size, fetch.stored.data() + at, number, segments);
+    fetch.extent.record.runs.push_back(run);
+    append_segments({&run, 1}, object_.block_size, 0, object_.block_size, fetch.stored.data() + at, number, segments);
   }
 }
 

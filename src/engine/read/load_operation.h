@@ -20,10 +20,10 @@ struct Fetch {
   geometry::Coord coord{};
   std::size_t want = 0;
   std::vector<std::uint32_t> parts;    // numbers of the parts to load, ascending
-  const StoredExtent* kept = nullptr;  // the record to use instead of a look-up
+  const MappedExtent* kept = nullptr;  // the record to use instead of a look-up
 
   // Found in the tree:
-  StoredExtent extent;
+  MappedExtent extent;
   format::FileCell cell;
   std::optional<ByteVector> inline_bytes;
 

@@ -18,7 +18,7 @@ struct Want {
   geometry::Coord coord{};
   std::vector<ByteRanges::Range> ranges;  // whole parts, which are the unit of loading
   // The record of a cache block that a version keeps; the tree may have another by now.
-  const StoredExtent* stored = nullptr;
+  const MappedExtent* stored = nullptr;
 };
 
 // Called once for each want that has all its bytes, by any working thread, without a lock held. The buffer is that of

@@ -69,7 +69,7 @@ bool WindowVersion::keep_bytes(const CacheBlock& live, KeptBlock& kept) const {
   return true;
 }
 
-void WindowVersion::keep(const CacheBlock& live, const StoredExtent* stored,
+void WindowVersion::keep(const CacheBlock& live, const MappedExtent* stored,
                          const std::shared_ptr<const store::BlockHold>& hold) {
   {
     const std::lock_guard lock(mutex_);

@@ -23,7 +23,7 @@ struct KeptBlock {
 
   std::atomic<std::size_t>& kept_bytes;  // of all versions
   const CacheBlockPtr block;             // not in the cache, so that no thread changes it
-  StoredExtent stored;
+  MappedExtent stored;
   std::shared_ptr<const store::BlockHold> hold;  // of the blocks of `stored`
   bool is_stored = false;                        // all bytes are in `stored`
   std::size_t bytes = 0;                         // of memory, counted in kept_bytes; guarded by the cache block's mutex
@@ -52,7 +52,7 @@ class WindowVersion {
   bool wants(std::uint64_t extent, const geometry::Box& changed) const;
   // The cache block is about to change; the caller holds its mutex. `stored`: its record, unless unknown, with a hold
   // on the record's blocks.
-  void keep(const CacheBlock& live, const StoredExtent* stored, const std::shared_ptr<const store::BlockHold>& hold);
+  void keep(const CacheBlock& live, const MappedExtent* stored, const std::shared_ptr<const store::BlockHold>& hold);
   std::shared_ptr<KeptBlock> find(std::uint64_t extent) const;
   bool has_kept() const { return kept_count_.load(std::memory_order_acquire) > 0; }
   // After reading a kept cache block: counts its memory, or frees the memory if there is no room for it.

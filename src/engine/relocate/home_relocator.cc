@@ -51,8 +51,8 @@ Result<std::optional<store::Run>> HomeRelocator::place_of(const OpenObject& obje
                                                           const std::optional<geometry::Coord>& extent) {
   std::optional<store::Run> place;
   if (!extent) return place;
-  MDFS_TRY_ASSIGN(const StoredExtent stored, core_.extent_map.extent(object, *extent, false));
-  if (stored.runs.size() == 1 && stored.parts.empty()) place = stored.runs.front();
+  MDFS_TRY_ASSIGN(const MappedExtent stored, core_.extent_map.extent(object, *extent, false));
+  if (stored.record.is_contiguous() && stored.parts.empty()) place = stored.record.first();
   return place;
 }
 

@@ -11,7 +11,6 @@
 #include <set>
 
 #include "base/checked.h"
-#include "base/crc32c.h"
 #include "engine/core.h"
 #include "engine/map/extent_map.h"
 #include "engine/open_object.h"
@@ -25,9 +24,9 @@ namespace mdfs::engine {
 struct Mover::Part {
   geometry::Coord coord{};
   std::uint64_t index = 0;
-  std::optional<format::ExtentRecord> record;  // images: as it was looked up
-  format::FileCell cell;                       // files: likewise
-  std::vector<store::Run> from, to;            // in order of the stored bytes
+  StoredExtent from;      // as it was looked up
+  format::FileCell cell;  // files: likewise
+  format::Runs to;        // in order of the stored bytes
   std::uint32_t blocks = 0;
   std::uint16_t disk = 0;  // that takes it
   BufferRef bytes;         // while it is being copied
@@ -49,6 +48,18 @@ std::uint64_t number_of(const OpenObject& object, std::uint64_t index) {
   if (!object.is_image()) return index * object.extent_bytes;
   const geometry::PagePlace place = object.page_of(object.extent_coord(index));
   return place.page * format::kMaxPlaces + place.place;
+}
+
+// A cell as one extent, run after run.
+StoredExtent stored_cell(const OpenObject& object, const format::FileCell& cell) {
+  StoredExtent whole;
+  for (const format::FileRun& run : cell.runs) {
+    whole.runs.push_back(run.place());
+    whole.crc32c.append(run.crc32c.begin(), run.crc32c.end());
+  }
+  whole.stored_bytes = cell.blocks() * object.block_size;
+  whole.part_bytes = object.block_size;
+  return whole;
 }
 
 Status read_segments(store::Store& store, const std::vector<Segment>& segments, std::size_t largest_bytes) {
@@ -113,23 +124,17 @@ Status Mover::look_up(OpenObject& object, Job& job, const std::vector<geometry::
     if (object.is_image()) {
       const geometry::PagePlace place = object.page_of(coord);
       MDFS_TRY_ASSIGN(const KnownPage known_page, core_.extent_map.page(object, place.page, false));
-      part.record = known_page.page->get(place.place);
-      if (!part.record) continue;
-      std::optional<ByteVector> runs_item;
-      if (part.record->is_scattered()) {
-        MDFS_TRY_ASSIGN(runs_item, core_.store.get(runs_key(object, place)));
-        if (!runs_item) continue;  // replaced meanwhile
-      }
-      MDFS_TRY_ASSIGN(part.from, runs_of(object, *part.record, runs_item));
+      MDFS_TRY_ASSIGN(const auto from, format::read_extent(core_.store, page_key(object, place.page), *known_page.page,
+                                                           place.place, object.block_size));
+      if (!from) continue;  // replaced meanwhile
+      part.from = *from;
     } else {
       MDFS_TRY_ASSIGN(part.cell, core_.extent_map.cell(object, part.index));
-      for (const format::FileRun& run : part.cell.runs) part.from.push_back(run.place());
-      if (part.from.empty()) continue;
+      part.from = stored_cell(object, part.cell);
     }
-    for (const store::Run& run : part.from) {
-      MDFS_TRY(core_.extent_map.check(run));
-      part.blocks += run.blocks;
-    }
+    if (!part.from.is_stored()) continue;
+    MDFS_TRY(core_.extent_map.check(part.from));
+    part.blocks = static_cast<std::uint32_t>(part.from.blocks());
     const unsigned disk = job.request.disk ? job.request.disk(coord) : object.placement_disk(coord);
     if (disk >= core_.store.disk_count()) return {Errc::kInvalidArgument, fmt::format("move to disk {}", disk)};
     part.disk = static_cast<std::uint16_t>(disk);
@@ -146,7 +151,7 @@ Status Mover::find_room(OpenObject& object, Job& job) {
   store::SpaceAmount blocks, again, nodes;
   for (const Part& part : job.parts) {
     blocks.blocks += part.blocks;
-    for (const store::Run& run : part.from) again.blocks += job.request.freed ? job.request.freed(run) : 0;
+    for (const store::Run& run : part.from.runs) again.blocks += job.request.freed ? job.request.freed(run) : 0;
     if (job.request.most_runs > 0) continue;  // records stay as long as they are, or become shorter
     const store::SpaceAmount worst = object.worst_case(part.blocks, false);
     nodes += {0, worst.items, worst.bytes};
@@ -263,7 +268,7 @@ Status Mover::copy_piece(OpenObject& object, Job& job, std::size_t first, std::s
     Part& part = job.parts[i];
     if (part.state != Part::State::kOpen) continue;
     part.bytes = core_.cache.acquire(bytes_of(object, part.blocks), Use::kBrief);
-    append_segments(part.from, object.block_size, 0, bytes_of(object, part.blocks), part.bytes.data(), 0, reads);
+    append_segments(part.from.runs, object.block_size, 0, bytes_of(object, part.blocks), part.bytes.data(), 0, reads);
   }
   const Status read = read_segments(core_.store, reads, core_.options.largest_request_bytes);
   for (std::size_t i = first; i < last; ++i) {
@@ -272,7 +277,7 @@ Status Mover::copy_piece(OpenObject& object, Job& job, std::size_t first, std::s
     if (!read.ok() || !matches(object, part)) {
       const Status again = read_again(object, part);
       if (!again.ok())
-        job.outcome.damaged.push_back({part.coord, number_of(object, part.index), part.from.front(), again.error()});
+        job.outcome.damaged.push_back({part.coord, number_of(object, part.index), part.from.first(), again.error()});
     } else {
       part.state = Part::State::kCopied;
     }
@@ -290,7 +295,7 @@ Status Mover::read_again(OpenObject& object, Part& part) {
   part.state = Part::State::kChanged;
   if (!current) return {};
   std::vector<Segment> segments;
-  append_segments(part.from, object.block_size, 0, bytes_of(object, part.blocks), part.bytes.data(), 0, segments);
+  append_segments(part.from.runs, object.block_size, 0, bytes_of(object, part.blocks), part.bytes.data(), 0, segments);
   Status read = read_segments(core_.store, segments, core_.options.largest_request_bytes);
   if (read.ok() && matches(object, part)) {
     part.state = Part::State::kCopied;
@@ -302,49 +307,28 @@ Status Mover::read_again(OpenObject& object, Part& part) {
   if (!read.ok()) return read;
   return {Errc::kCorrupt, fmt::format("{}: object {} extent {}, disk {} block {}",
                                       object.is_image() ? "extent.checksum" : "file.checksum", object.number,
-                                      part.index, part.from.front().disk, part.from.front().block)};
+                                      part.index, part.from.first().disk, part.from.first().block)};
 }
 
 bool Mover::matches(const OpenObject& object, const Part& part) const {
   const ConstBytes stored(part.bytes.data(), bytes_of(object, part.blocks));
-  if (!object.is_image()) {
-    std::size_t at = 0;
-    for (const format::FileRun& run : part.cell.runs)
-      for (const std::uint32_t crc : run.crc32c) {
-        if (crc32c(stored.subspan(at, object.block_size)) != crc) return false;
-        at += object.block_size;
-      }
-    return true;
-  }
-  const format::ExtentRecord& record = *part.record;
   // The rest of the last block has no meaning.
-  std::memset(part.bytes.data() + record.stored_bytes, 0, stored.size() - record.stored_bytes);
-  const std::uint32_t step = object.is_raw() ? std::uint32_t{MDFS_SUB_BLOCK} : record.stored_bytes;
-  for (std::size_t i = 0; i < record.crc32c.size(); ++i) {
-    const std::size_t begin = i * step;
-    if (begin >= record.stored_bytes) return false;
-    if (crc32c(stored.subspan(begin, std::min<std::size_t>(step, record.stored_bytes - begin))) != record.crc32c[i])
-      return false;
-  }
-  return true;
+  std::memset(part.bytes.data() + part.from.stored_bytes, 0, stored.size() - part.from.stored_bytes);
+  return part.from.matches(stored);
 }
 
 namespace {
 
 // Reader is store::Store or store::Transaction: is the record what it was?
 template <typename Reader>
-Result<bool> is_same(Reader& reader, const OpenObject& object, const geometry::Coord& coord,
-                     const format::ExtentRecord& record, const std::vector<store::Run>& from) {
+Result<bool> is_same(Reader& reader, const OpenObject& object, const geometry::Coord& coord, const StoredExtent& from) {
   const geometry::PagePlace place = object.page_of(coord);
-  MDFS_TRY_ASSIGN(const auto value, reader.get(page_key(object, place.page)));
+  const format::Key key = page_key(object, place.page);
+  MDFS_TRY_ASSIGN(const auto value, reader.get(key));
   if (!value) return false;
   MDFS_TRY_ASSIGN(const format::ExtentPage page, format::ExtentPage::decode(*value, object.table));
-  if (page.get(place.place) != record) return false;
-  if (!record.is_scattered()) return true;
-  MDFS_TRY_ASSIGN(const auto runs_item, reader.get(runs_key(object, place)));
-  if (!runs_item) return false;
-  MDFS_TRY_ASSIGN(const std::vector<store::Run> runs, runs_of(object, record, runs_item));
-  return runs == from;
+  MDFS_TRY_ASSIGN(const auto now, format::read_extent(reader, key, page, place.place, object.block_size));
+  return now && *now == from;
 }
 
 template <typename Reader>
@@ -359,7 +343,7 @@ Result<bool> is_same(Reader& reader, const OpenObject& object, std::uint64_t ind
 
 Result<bool> Mover::is_current(const OpenObject& object, const Part& part) {
   if (!object.is_image()) return is_same(core_.store, object, part.index, part.cell);
-  return is_same(core_.store, object, part.coord, *part.record, part.from);
+  return is_same(core_.store, object, part.coord, part.from);
 }
 
 // ---- publishing
@@ -376,23 +360,17 @@ Status Mover::publish(OpenObject& object, Job& job) {
     std::vector<Staged> staged;
     for (Part& part : job.parts) {
       if (!copied(part)) continue;
-      const Result<bool> same = object.is_image() ? is_same(transaction, object, part.coord, *part.record, part.from)
+      const Result<bool> same = object.is_image() ? is_same(transaction, object, part.coord, part.from)
                                                   : is_same(transaction, object, part.index, part.cell);
       MDFS_TRY(same);
       if (!*same) continue;
       Staged& one = staged.emplace_back();
       one.index = part.index;
       one.coord = part.coord;
-      one.runs = part.to;
+      one.extent = part.from;
+      one.extent.runs = part.to;
       one.is_moved = true;
-      if (object.is_image()) {
-        one.stored_bytes = part.record->stored_bytes;
-        one.crc32c = part.record->crc32c;
-      } else {
-        one.blocks = part.cell.block_mask();
-        for (const format::FileRun& run : part.cell.runs)
-          one.crc32c.insert(one.crc32c.end(), run.crc32c.begin(), run.crc32c.end());
-      }
+      if (!object.is_image()) one.blocks = part.cell.block_mask();
       published.push_back(&part);
     }
     if (staged.empty()) return {};

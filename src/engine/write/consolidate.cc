@@ -88,7 +88,7 @@ Status Replacer::consolidate_extents(OpenObject& object, const std::vector<geome
   // Others may have written, cut off or consolidated some before we had them.
   std::vector<geometry::Coord> left;
   for (const geometry::Coord& coord : extents) {
-    MDFS_TRY_ASSIGN(const StoredExtent extent, core_.extent_map.extent(object, coord, false));
+    MDFS_TRY_ASSIGN(const MappedExtent extent, core_.extent_map.extent(object, coord, false));
     if (!extent.parts.empty()) left.push_back(coord);
   }
   std::vector<geometry::Coord> batch;
@@ -126,7 +126,7 @@ Result<store::Reservation> Replacer::room_to_consolidate(OpenObject& object,
   Result<store::Reservation> reservation = core_.store.reserve(amount, store::Purpose::kNormal);
   if (reservation.ok() || reservation.error().code != Errc::kNoSpace) return reservation;
   for (const geometry::Coord& coord : extents) {
-    MDFS_TRY_ASSIGN(const StoredExtent extent, core_.extent_map.extent(object, coord, false));
+    MDFS_TRY_ASSIGN(const MappedExtent extent, core_.extent_map.extent(object, coord, false));
     if (extent.blocks() * object.block_size < object.capacity_bytes) return reservation;
   }
   return core_.store.reserve(amount, store::Purpose::kReserved);
@@ -171,7 +171,7 @@ Status Replacer::consolidate_batch(OpenObject& object, const std::vector<geometr
   update_cached_pages(core_, object, pages);
   for (const Staged& staged : batch) {
     const std::lock_guard lock(staged.block->mutex);
-    staged.block->known_on_disk = !staged.runs.empty();
+    staged.block->known_on_disk = staged.extent.is_stored();
   }
   return {};
 }

@@ -15,19 +15,10 @@ Status free_page(store::Transaction& transaction, const store::Item& item, const
                  std::uint32_t block_size) {
   MDFS_TRY_ASSIGN(const format::ExtentPage page, format::ExtentPage::decode(item.value, shape));
   for (unsigned place = 0; place < shape.places(); ++place) {
-    const std::optional<format::ExtentRecord> record = page.get(place);
-    if (!record) continue;
-    const auto blocks = static_cast<std::uint32_t>((record->stored_bytes + block_size - 1) / block_size);
-    if (!record->is_scattered()) {
-      transaction.free({record->place().disk, record->place().block, blocks});
-      continue;
-    }
-    const format::Key key{item.key.object, MDFS_KIND_EXTENT_RUNS, item.key.offset * format::kMaxPlaces + place};
-    MDFS_TRY_ASSIGN(const auto runs_item, transaction.get(key));
-    if (!runs_item) return {Errc::kCorrupt, "extent-runs.missing"};
-    MDFS_TRY_ASSIGN(const auto runs, format::decode_extent_runs(*runs_item, blocks));
-    for (const store::Run& run : runs) transaction.free(run);
-    transaction.erase(key);
+    MDFS_TRY_ASSIGN(const auto extent, format::read_extent(transaction, item.key, page, place, block_size));
+    if (!extent) return {Errc::kCorrupt, "extent-runs.missing"};
+    for (const store::Run& run : extent->runs) transaction.free(run);
+    if (extent->has_runs_item) transaction.erase(format::extent_runs_key(item.key, place));
   }
   return {};
 }

@@ -121,24 +121,22 @@ Status Publisher::publish_strips(const std::vector<StagedStrip>& strips) {
   return {};
 }
 
-Result<std::vector<store::Run>> Publisher::free_record(Page& page, const geometry::PagePlace& place) {
-  const std::optional<format::ExtentRecord> record = page.page->get(place.place);
-  if (!record) return std::vector<store::Run>{};
-  std::optional<ByteVector> runs_item;
-  if (record->is_scattered()) {
-    MDFS_TRY_ASSIGN(runs_item, transaction_.get(runs_key(object_, place)));
-  }
-  MDFS_TRY_ASSIGN(std::vector<store::Run> runs, runs_of(object_, *record, runs_item));
-  for (const store::Run& run : runs) remove(run);
-  if (record->is_scattered()) transaction_.erase(runs_key(object_, place));
+Result<StoredExtent> Publisher::free_record(Page& page, const geometry::PagePlace& place) {
+  const format::Key key = page_key(object_, place.page);
+  MDFS_TRY_ASSIGN(std::optional<StoredExtent> freed,
+                  format::read_extent(transaction_, key, *page.page, place.place, object_.block_size));
+  if (!freed) return runs_missing(object_);
+  if (!freed->is_stored()) return std::move(*freed);
+  for (const store::Run& run : freed->runs) remove(run);
+  if (freed->has_runs_item) transaction_.erase(format::extent_runs_key(key, place.place));
   page_to_change(page).erase(place.place);
-  return runs;
+  return std::move(*freed);
 }
 
-void Publisher::note_left(const Staged& staged, const std::vector<store::Run>& runs) {
-  if (runs.size() != 1 || staged.is_moved || staged.runs.empty()) return;
-  if (runs.front().disk != object_.placement_disk(staged.coord)) return;
-  left_.push_back({staged.index, object_.groups.order_of(staged.coord), runs.front(), transaction_.generation()});
+void Publisher::note_left(const Staged& staged, const StoredExtent& old) {
+  if (!old.is_contiguous() || staged.is_moved || !staged.extent.is_stored()) return;
+  if (old.first().disk != object_.placement_disk(staged.coord)) return;
+  left_.push_back({staged.index, object_.groups.order_of(staged.coord), old.first(), transaction_.generation()});
 }
 
 Status Publisher::publish_image(const std::vector<Staged>& extents) {
@@ -154,22 +152,16 @@ Status Publisher::publish_image(const std::vector<Staged>& extents) {
       if (!staged->is_moved) replaced |= std::uint64_t{1} << place;
     free_parts(*state, replaced);
     for (const auto& [place, staged] : list) {
-      const std::optional<format::ExtentRecord> old = state->page->get(place);
-      MDFS_TRY_ASSIGN(const std::vector<store::Run> freed, free_record(*state, {number, place}));
-      note_left(*staged, freed);
-      if (staged->runs.empty()) continue;
-      format::ExtentRecord record;
+      MDFS_TRY_ASSIGN(const StoredExtent old, free_record(*state, {number, place}));
+      note_left(*staged, old);
+      if (!staged->extent.is_stored()) continue;
+      format::ExtentRecord record = format::ExtentRecord::of(staged->extent);
       record.birth = transaction_.generation();
-      record.written = staged->is_moved && old ? old->written : record.birth;
-      record.stored_bytes = staged->stored_bytes;
-      record.crc32c = staged->crc32c;
-      record.address = MDFS_SCATTERED;
-      if (staged->runs.size() == 1) {
-        record.address = staged->runs.front().address().packed();
-      } else {
-        transaction_.put(runs_key(object_, {number, place}), format::encode_extent_runs(staged->runs));
-      }
-      for (const store::Run& run : staged->runs) add(run);
+      record.written = staged->is_moved && old.is_stored() ? old.written : record.birth;
+      if (record.is_scattered())
+        transaction_.put(format::extent_runs_key(page_key(object_, number), place),
+                         format::encode_extent_runs(staged->extent.runs));
+      for (const store::Run& run : staged->extent.runs) add(run);
       page_to_change(*state).set(place, record);
     }
     put_page(number, *state);
@@ -219,21 +211,21 @@ Status Publisher::publish_cells(const std::vector<Staged>& extents) {
     std::uint32_t used = 0;
     for (unsigned block = 0; block < 32; ++block) {
       if ((staged.blocks >> block & 1) == 0) continue;
-      const store::Run& from = staged.runs[run];
+      const store::Run& from = staged.extent.runs[run];
       const std::optional<format::BlockPlace> old = cell.find(block);
       format::FileRun placed;
       placed.address = {from.disk, from.block + used};
       placed.birth = transaction_.generation();
       placed.written = staged.is_moved && old ? old->written : placed.birth;
       placed.first = static_cast<std::uint16_t>(block);
-      placed.crc32c = {staged.crc32c[number++]};
+      placed.crc32c = {staged.extent.crc32c[number++]};
       for (const store::Run& freed : cell.replace(placed)) remove(freed);
       if (++used == from.blocks) {
         ++run;
         used = 0;
       }
     }
-    for (const store::Run& taken : staged.runs) add(taken);
+    for (const store::Run& taken : staged.extent.runs) add(taken);
     put_cell(staged.index, cell);
   }
   return {};

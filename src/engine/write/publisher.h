@@ -63,12 +63,12 @@ class Publisher {
   Result<Page*> get_page(std::uint64_t number);
   static format::ExtentPage& page_to_change(Page& page);
   static Strips& strips_to_change(Page& page);
-  // Returns the runs of the record.
-  Result<std::vector<store::Run>> free_record(Page& page, const geometry::PagePlace& place);
+  // Returns what the record said.
+  Result<StoredExtent> free_record(Page& page, const geometry::PagePlace& place);
   // Of the extents at these places, one bit each.
   void free_parts(Page& page, std::uint64_t places);
   void put_page(std::uint64_t number, Page& page);
-  void note_left(const Staged& staged, const std::vector<store::Run>& runs);
+  void note_left(const Staged& staged, const StoredExtent& old);
   void add(const store::Run& run);
   void remove(const store::Run& run);
 

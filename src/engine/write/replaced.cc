@@ -12,10 +12,9 @@ Replaced note_replaced(Core& core, OpenObject& object, const std::vector<Staged>
   replaced.stored.resize(extents.size());
   std::vector<store::Run> runs;
   for (std::size_t i = 0; i < extents.size(); ++i) {
-    Result<StoredExtent> stored = core.extent_map.extent(object, extents[i].coord, false);
+    Result<MappedExtent> stored = core.extent_map.extent(object, extents[i].coord, false);
     if (!stored.ok()) continue;  // publishing will say why
-    runs.insert(runs.end(), stored->runs.begin(), stored->runs.end());
-    for (const StripPart& part : stored->parts) runs.push_back(part.run);
+    stored->append_runs(runs);
     replaced.stored[i] = std::move(*stored);
   }
   if (!runs.empty()) replaced.hold = core.store.hold(std::move(runs));
@@ -32,9 +31,7 @@ void keep_for_versions(Core& core, OpenObject& object, const std::vector<Staged>
       if (!part || !version->wants(extents[i].index, *part)) continue;
       wanted.push_back(i);
       if (replaced.stored.empty() || !replaced.stored[i]) continue;
-      const StoredExtent& stored = *replaced.stored[i];
-      runs.insert(runs.end(), stored.runs.begin(), stored.runs.end());
-      for (const StripPart& part_of : stored.parts) runs.push_back(part_of.run);
+      replaced.stored[i]->append_runs(runs);
     }
     if (wanted.empty()) continue;
     // Of what it wants alone. All of that is held by `replaced` until here.

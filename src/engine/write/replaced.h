@@ -16,7 +16,7 @@ namespace mdfs::engine {
 inline constexpr std::size_t kMostReplacedNoted = 65536;
 
 struct Replaced {
-  std::vector<std::optional<StoredExtent>> stored;  // of each extent; none: unknown
+  std::vector<std::optional<MappedExtent>> stored;  // of each extent; none: unknown
   std::shared_ptr<const store::BlockHold> hold;     // of all their blocks
 };
 

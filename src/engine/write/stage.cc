@@ -31,9 +31,10 @@ bool is_zero(ConstBytes bytes) {
 void encode_raw(const OpenObject& object, Staged& staged) {
   for (std::uint32_t begin = 0; begin < object.extent_bytes; begin += MDFS_SUB_BLOCK) {
     const std::size_t length = std::min<std::size_t>(MDFS_SUB_BLOCK, object.extent_bytes - begin);
-    staged.crc32c.push_back(crc32c({staged.decoded.data() + begin, length}));
+    staged.extent.crc32c.push_back(crc32c({staged.decoded.data() + begin, length}));
   }
-  staged.stored_bytes = object.extent_bytes;
+  staged.extent.stored_bytes = object.extent_bytes;
+  staged.extent.part_bytes = MDFS_SUB_BLOCK;
   staged.stored = staged.decoded;
 }
 
@@ -46,8 +47,8 @@ Status encode_zstd(Core& core, const OpenObject& object, Staged& staged) {
                                 {staged.decoded.data(), object.extent_bytes}, frame.bytes(), encoder));
   core.encoding.idle().give_back(std::move(encoder));
   std::memset(frame.data() + used, 0, align_up(used, object.block_size) - used);
-  staged.stored_bytes = static_cast<std::uint32_t>(used);
-  staged.crc32c = {crc32c({frame.data(), used})};
+  staged.extent.stored_bytes = staged.extent.part_bytes = static_cast<std::uint32_t>(used);
+  staged.extent.crc32c = {crc32c({frame.data(), used})};
   staged.stored = std::move(frame);
   return {};
 }
@@ -57,6 +58,8 @@ void encode_cell(Core& core, const OpenObject& object, Staged& staged) {
   const auto count = static_cast<std::size_t>(std::popcount(staged.blocks));
   if (count == 0) return;
   staged.stored = core.cache.acquire(count * object.block_size);
+  staged.extent.stored_bytes = static_cast<std::uint32_t>(count * object.block_size);
+  staged.extent.part_bytes = object.block_size;
   std::byte* to = staged.stored.data();
   for (std::uint32_t block = 0; block < 32; ++block) {
     if ((staged.blocks >> block & 1) == 0) continue;
@@ -65,13 +68,13 @@ void encode_cell(Core& core, const OpenObject& object, Staged& staged) {
         staged.decoded.size() > at ? std::min<std::size_t>(staged.decoded.size() - at, object.block_size) : 0;
     if (have > 0) std::memcpy(to, staged.decoded.data() + at, have);
     std::memset(to + have, 0, object.block_size - have);
-    staged.crc32c.push_back(crc32c({to, object.block_size}));
+    staged.extent.crc32c.push_back(crc32c({to, object.block_size}));
     to += object.block_size;
   }
 }
 
 Status encode(Core& core, const OpenObject& object, Staged& staged) {
-  staged.crc32c.clear();
+  staged.extent = {};
   if (!object.is_image()) {
     encode_cell(core, object, staged);
     return {};
@@ -87,8 +90,7 @@ Status encode(Core& core, const OpenObject& object, Staged& staged) {
 
 std::uint32_t blocks_of(const OpenObject& object, const Staged& staged) {
   if (!staged.stored) return 0;
-  if (!object.is_image()) return static_cast<std::uint32_t>(staged.crc32c.size());
-  return static_cast<std::uint32_t>(ceil_div(staged.stored_bytes, object.block_size));
+  return static_cast<std::uint32_t>(ceil_div(staged.extent.stored_bytes, object.block_size));
 }
 
 // Encoders that are larger than half of their budget work one after another, and others may have turns between them.
@@ -176,9 +178,9 @@ class Placer {
   // The block where the extent is stored now on this disk. 0: not here, or unknown (publishing finds out why).
   std::uint64_t replaced_block(const Staged& staged) {
     if (!object_.is_image()) return 0;
-    const Result<StoredExtent> stored = core_.extent_map.extent(object_, staged.coord, false);
-    if (!stored.ok() || !stored->has_record() || stored->runs.front().disk != disk_) return 0;
-    return stored->runs.front().block;
+    const Result<MappedExtent> stored = core_.extent_map.extent(object_, staged.coord, false);
+    if (!stored.ok() || !stored->has_record() || stored->record.first().disk != disk_) return 0;
+    return stored->record.first().block;
   }
 
   // The blocks that an image of known shape will still need on this disk, if all its extents are like these.
@@ -219,20 +221,20 @@ class Placer {
   void hand_out(store::Run run, const std::vector<Staged*>& extents, std::size_t next, std::size_t end) {
     for (; next < end; ++next) {
       const std::uint32_t blocks = blocks_of(object_, *extents[next]);
-      extents[next]->runs.push_back({run.disk, run.block, blocks});
+      extents[next]->extent.runs.push_back({run.disk, run.block, blocks});
       run.block += blocks;
     }
   }
 
   static void add_piece(Staged& staged, const store::Run& piece) {
-    if (!staged.runs.empty()) {
-      store::Run& last = staged.runs.back();
+    if (!staged.extent.runs.empty()) {
+      store::Run& last = staged.extent.runs.back();
       if (last.disk == piece.disk && last.block + last.blocks == piece.block) {
         last.blocks += piece.blocks;
         return;
       }
     }
-    staged.runs.push_back(piece);
+    staged.extent.runs.push_back(piece);
   }
 
   // No contiguous room is left for this extent: smaller and smaller pieces, as many as its record can name.
@@ -243,7 +245,7 @@ class Placer {
       if (run.ok()) {
         add_piece(staged, *run);
         blocks -= run->blocks;
-        if (staged.runs.size() > format::kMaxExtentRuns)
+        if (staged.extent.runs.size() > format::kMaxExtentRuns)
           return {Errc::kNoSpace, fmt::format("no {} free blocks for an extent in {} pieces or fewer",
                                               blocks_of(object_, staged), format::kMaxExtentRuns)};
       } else if (run.error().code != Errc::kNoSpace || piece == 1) {
@@ -279,9 +281,9 @@ Status place_all(Core& core, OpenObject& object, std::vector<Staged>& extents, s
 Status write_extents(Core& core, const OpenObject& object, std::vector<Staged>& extents) {
   std::vector<Segment> segments;
   for (const Staged& staged : extents)
-    if (!staged.runs.empty())
-      append_segments(staged.runs, object.block_size, 0, std::uint64_t{blocks_of(object, staged)} * object.block_size,
-                      staged.stored.data(), 0, segments);
+    if (!staged.extent.runs.empty())
+      append_segments(staged.extent.runs, object.block_size, 0,
+                      std::uint64_t{blocks_of(object, staged)} * object.block_size, staged.stored.data(), 0, segments);
   return write_all(core.store, segments, core.options.largest_request_bytes);
 }
 
@@ -307,8 +309,8 @@ Status stage(Core& core, OpenObject& object, std::vector<Staged>& extents, store
 
 void abandon(Core& core, std::vector<Staged>& extents) {
   for (Staged& staged : extents) {
-    for (const store::Run& run : staged.runs) core.store.abandon(run);
-    staged.runs.clear();
+    for (const store::Run& run : staged.extent.runs) core.store.abandon(run);
+    staged.extent.runs.clear();
   }
 }
 

@@ -7,13 +7,14 @@
 #include <vector>
 
 #include "engine/core.h"
+#include "format/stored_extent.h"
 
 namespace mdfs::engine {
 
 // Bytes of contiguous blocks that staging allocates at once.
 inline constexpr std::uint64_t kBytesAskedAtOnce = 4u << 20;
 
-// One extent in staging. The caller fills in the first fields, stage() the others.
+// One extent or cell in staging. The caller fills in the first fields, stage() the others.
 struct Staged {
   std::uint64_t index = 0;
   geometry::Coord coord{};
@@ -23,10 +24,8 @@ struct Staged {
   bool is_moved = false;     // the bytes stay the same, and bytes in an image's strips still replace them
   CacheBlockPtr block;       // for the caller's use
 
-  std::vector<store::Run> runs;    // in order of the stored bytes; none: a hole
-  std::uint32_t stored_bytes = 0;  // images
-  std::vector<std::uint32_t> crc32c;
-  BufferRef stored;  // the bytes to write; released after the write
+  format::StoredExtent extent;  // without runs: a hole; publishing sets the generations
+  BufferRef stored;             // the bytes to write; released after the write
 };
 
 // An upper bound of the blocks for an extent.

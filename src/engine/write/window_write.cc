@@ -155,7 +155,7 @@ Result<bool> Replacer::replaces_stored(OpenObject& object, const geometry::Box& 
   const auto look = [&](const geometry::Box& band) -> Status {
     if (!all) return {};
     for (const geometry::Piece& piece : geometry::decompose(object.array(), band)) {
-      MDFS_TRY_ASSIGN(const StoredExtent extent, core_.extent_map.extent(object, piece.extent, false));
+      MDFS_TRY_ASSIGN(const MappedExtent extent, core_.extent_map.extent(object, piece.extent, false));
       all = all && extent.has_record();
     }
     return {};
@@ -368,7 +368,7 @@ void Replacer::exchange(OpenObject& object, const std::vector<Staged>& extents, 
     block->buffer = keep ? staged.decoded : BufferRef();
     block->complete = keep;
     block->valid.clear();
-    block->known_on_disk = !staged.runs.empty();
+    block->known_on_disk = staged.extent.is_stored();
     if (block->dirty) write_back_.note_clean(object, *block);
   }
   object.swaps.fetch_add(1, std::memory_order_acq_rel);

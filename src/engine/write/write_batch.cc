@@ -275,7 +275,7 @@ void WriteBack::finish(OpenObject& object, Locked& locked, store::Reservation& r
     block.write_locked = false;
     if (written) {
       block.published_changes = snapshot.changes;
-      block.known_on_disk = !staged.runs.empty() || in_strips || !object.is_image();
+      block.known_on_disk = staged.extent.is_stored() || in_strips || !object.is_image();
       if (block.changes == snapshot.changes) note_clean(object, block);
     } else {
       block.dirty_blocks |= staged.blocks;

@@ -242,7 +242,7 @@ Status WriteBack::store_strips(OpenObject& object, const Locked& locked, std::ve
     const std::uint32_t part_blocks = job.staged.strip.part_blocks(block_size);
     store::Run run{job.run.disk, job.run.block, part_blocks};
     for (std::byte* const part : job.parts) {
-      append_segments({run}, block_size, 0, std::uint64_t{part_blocks} * block_size, part, 0, segments);
+      append_segments({&run, 1}, block_size, 0, std::uint64_t{part_blocks} * block_size, part, 0, segments);
       run.block += part_blocks;
     }
   }

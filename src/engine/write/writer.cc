@@ -194,7 +194,7 @@ Result<bool> Writer::replaces_only(OpenObject& object, std::uint64_t offset, std
   for (std::uint64_t done = 0; done < length; done += pass)
     for (const Transfer::Part& part : plan_range(object, offset + done, std::min(length - done, pass)).parts) {
       if (object.is_image()) {
-        MDFS_TRY_ASSIGN(const StoredExtent extent, core_.extent_map.extent(object, part.piece.extent, false));
+        MDFS_TRY_ASSIGN(const MappedExtent extent, core_.extent_map.extent(object, part.piece.extent, false));
         // Bytes in strips may take fewer blocks than the whole extent will.
         if (!extent.has_record() && extent.blocks() * object.block_size < object.capacity_bytes) return false;
         continue;
@@ -258,7 +258,7 @@ Status Writer::find_hole(OpenObject& object, const CacheBlockPtr& block, const g
   lock.unlock();
   Result<bool> exists = [&]() -> Result<bool> {
     if (object.is_image()) {
-      MDFS_TRY_ASSIGN(const StoredExtent extent, core_.extent_map.extent(object, coord, false));
+      MDFS_TRY_ASSIGN(const MappedExtent extent, core_.extent_map.extent(object, coord, false));
       return !extent.is_hole();
     }
     if (block->key.index == 0) {

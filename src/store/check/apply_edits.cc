@@ -101,7 +101,7 @@ Result<std::optional<ByteVector>> TreeRewriter::fix_strip(const ByteVector& valu
   moved.places = strip.live;
   moved.birth = generation_;
   moved.crc32c.clear();
-  std::vector<format::Run> runs;
+  format::Runs runs;
   for (unsigned place = 0; place < format::kMaxPlaces; ++place) {
     if (!strip.has(place)) continue;
     const auto checksums = strip.part_checksums(place, block_size);

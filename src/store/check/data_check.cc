@@ -15,26 +15,24 @@ namespace mdfs::store {
 namespace {
 
 std::string name_of(const StoredData& data) {
-  const format::Run& at = data.runs.front();
+  const format::Run& at = data.first();
   const std::string part = data.is_extent ? fmt::format("page {}, place {}", data.where / 64, data.where % 64)
                                           : fmt::format("byte {}", data.where);
   return fmt::format("object {}, {}: block {} of disk {}", data.object, part, at.block, at.disk);
 }
 
-bool is_simple(const StoredData& data) { return data.runs.size() == 1; }
-
 }  // namespace
 
 void DataChecker::add(StoredData data) {
   // With its pointers among those of its disk, and twice for the table that grows.
-  bytes_ += 2 * sizeof(StoredData) + 64 + data.runs.size() * sizeof(format::Run) + data.crc32c.size() * 4;
+  bytes_ += 2 * sizeof(StoredData) + 64 + data.runs.heap_bytes() + data.crc32c.heap_bytes();
   pieces_.push_back(std::move(data));
   if (bytes_ >= most_bytes_) finish();
 }
 
 // A piece by itself, run by run.
 Status DataChecker::check_piece(const StoredData& data) const {
-  PartChecker parts(data);
+  format::PassingBytes passing(data);
   AlignedBuffer buffer(kReadBytes);
   for (const format::Run& run : data.runs) {
     device::Disk& disk = *volume_.members[run.disk].disk;
@@ -42,18 +40,18 @@ Status DataChecker::check_piece(const StoredData& data) const {
     for (std::uint64_t done = 0; done < bytes; done += kReadBytes) {
       const MutableBytes part = buffer.bytes().first(std::min<std::uint64_t>(kReadBytes, bytes - done));
       MDFS_TRY(device::read(disk, run.block * block_size_ + done, part));
-      parts.take(part);
+      passing.take(part);
     }
   }
-  if (!parts.good()) return {Errc::kCorrupt, "data.checksum"};
+  if (!passing.match()) return {Errc::kCorrupt, "data.checksum"};
   return {};
 }
 
 void DataChecker::check_disk(std::size_t index, std::vector<const StoredData*> pieces,
                              std::vector<Verdict>& verdicts) const {
   std::sort(pieces.begin(), pieces.end(),
-            [](const StoredData* a, const StoredData* b) { return a->runs.front().block < b->runs.front().block; });
-  const auto first_byte = [&](const StoredData& data) { return data.runs.front().block * block_size_; };
+            [](const StoredData* a, const StoredData* b) { return a->first().block < b->first().block; });
+  const auto first_byte = [&](const StoredData& data) { return data.first().block * block_size_; };
   const auto end_byte = [&](const StoredData& data) {
     return first_byte(data) + align_up(data.stored_bytes, device::kAlignment);
   };
@@ -70,10 +68,10 @@ void DataChecker::check_disk(std::size_t index, std::vector<const StoredData*> p
     const std::uint64_t start = first_byte(*pieces[i]);
     std::uint64_t end = end_byte(*pieces[i]);
     std::size_t next = i + 1;
-    while (next < pieces.size() && is_simple(*pieces[next]) && first_byte(*pieces[next]) <= end + kLargestGap &&
+    while (next < pieces.size() && pieces[next]->is_contiguous() && first_byte(*pieces[next]) <= end + kLargestGap &&
            end_byte(*pieces[next]) <= start + kReadBytes)
       end = std::max(end, end_byte(*pieces[next++]));
-    const bool fits = is_simple(*pieces[i]) && end - start <= kReadBytes;
+    const bool fits = pieces[i]->is_contiguous() && end - start <= kReadBytes;
     if (!fits) next = i + 1;
     Status status;
     if (fits) status = device::read(*volume_.members[index].disk, start, buffer.bytes().first(end - start));
@@ -85,9 +83,9 @@ void DataChecker::check_disk(std::size_t index, std::vector<const StoredData*> p
         judge(data, check_piece(data));
         continue;
       }
-      PartChecker parts(data);
-      parts.take(buffer.bytes().subspan(first_byte(data) - start, data.stored_bytes));
-      judge(data, parts.good() ? Status() : Status(Errc::kCorrupt, "data.checksum"));
+      format::PassingBytes passing(data);
+      passing.take(buffer.bytes().subspan(first_byte(data) - start, data.stored_bytes));
+      judge(data, passing.match() ? Status() : Status(Errc::kCorrupt, "data.checksum"));
     }
     if (on_bytes_) on_bytes_(bytes);
   }
@@ -99,7 +97,7 @@ void DataChecker::finish() {
   for (const StoredData& data : pieces_) {
     const bool here = std::all_of(data.runs.begin(), data.runs.end(),
                                   [&](const format::Run& run) { return volume_.members[run.disk].is_readable(); });
-    if (here) of_disk[data.runs.front().disk].push_back(&data);
+    if (here) of_disk[data.first().disk].push_back(&data);
   }
   std::vector<std::vector<Verdict>> verdicts(disks);
   std::vector<std::thread> threads;

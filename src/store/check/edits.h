@@ -37,10 +37,10 @@ struct FixShape {
 };
 // Extent records or file runs that are removed, or whose blocks are copied to another place.
 struct FixRecords {
-  std::optional<format::ExtentTableShape> shape;      // absent: a file cell
-  std::set<unsigned> erase;                           // places, or numbers of runs
-  std::map<unsigned, std::vector<format::Run>> move;  // with their new places
-  std::optional<unsigned> end_block;                  // of a file cell: blocks at or above this one are removed
+  std::optional<format::ExtentTableShape> shape;  // absent: a file cell
+  std::set<unsigned> erase;                       // places, or numbers of runs
+  std::map<unsigned, format::Runs> move;          // with their new places
+  std::optional<unsigned> end_block;              // of a file cell: blocks at or above this one are removed
 };
 
 using ItemEdit = std::variant<EraseItem, PutItem, FixType, FixShape, FixRecords>;

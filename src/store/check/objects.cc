@@ -271,7 +271,7 @@ FixRecords& ItemChecker::records_fix(const Key& key) {
   return *fix;
 }
 
-bool ItemChecker::use(const Key& key, unsigned part, const std::vector<format::Run>& runs) {
+bool ItemChecker::use(const Key& key, unsigned part, const format::Runs& runs) {
   const auto name_run = [&](const format::Run& run) {
     return fmt::format("{}, part {}: {} blocks at {} of disk {}", name_of(key), part, run.blocks, run.block, run.disk);
   };
@@ -328,20 +328,13 @@ void ItemChecker::extents(const Key& key, ConstBytes value) {
 }
 
 void ItemChecker::extent(const Key& key, unsigned place, const format::ExtentRecord& record) {
-  StoredData data;
-  data.object = key.object;
-  data.where = key.offset * format::kMaxPlaces + place;
-  data.is_extent = true;
-  data.stored_bytes = record.stored_bytes;
-  data.part_bytes = current_.shape.codec == MDFS_CODEC_RAW ? MDFS_SUB_BLOCK : record.stored_bytes;
-  data.crc32c = record.crc32c;
-  if (record.is_scattered()) {
+  StoredData data{record.stored(current_.shape, block_size_), key.object, key.offset * format::kMaxPlaces + place,
+                  true};
+  if (data.has_runs_item) {
     const std::uint64_t where = data.where;
     current_.scattered.emplace(where, std::move(data));
     return;
   }
-  data.runs = {{record.place().disk, record.place().block,
-                static_cast<std::uint32_t>(ceil_div(record.stored_bytes, block_size_))}};
   if (use(key, place, data.runs) && on_data_) on_data_(std::move(data));
 }
 
@@ -396,14 +389,7 @@ void ItemChecker::strip(const Key& key, ConstBytes value) {
     if (!inside) report(FindingId::kBeyondEnd, where, {key.object});
     if (twice) report(FindingId::kStripTwice, where, {key.object});
     if (!inside || twice) erase_record(key, place);
-    const auto checksums = strip->part_checksums(place, block_size_);
-    StoredData data{key.object,
-                    page * format::kMaxPlaces + place,
-                    true,
-                    strip->part_blocks(block_size_) * block_size_,
-                    block_size_,
-                    {strip->part(place, block_size_)},
-                    {checksums.begin(), checksums.end()}};
+    StoredData data{strip->stored_part(place, block_size_), key.object, page * format::kMaxPlaces + place, true};
     if (use(key, place, data.runs) && on_data_) on_data_(std::move(data));
   }
 }
@@ -416,11 +402,9 @@ void ItemChecker::file_cell(const Key& key, ConstBytes value) {
   const auto start = checked_mul(key.offset, MDFS_FILE_CELL);
   if (!start || *start > format::kMaxFileBytes) return damaged(key, {Errc::kCorrupt, "file-cell.offset"});
   for (unsigned i = 0; i < cell->runs.size(); ++i) {
-    const format::FileRun& run = cell->runs[i];
-    const std::vector<format::Run> blocks = {run.place()};
-    if (use(key, i, blocks) && on_data_)
-      on_data_({key.object, *start + std::uint64_t{run.first} * block_size_, false, run.blocks() * block_size_,
-                block_size_, blocks, run.crc32c});
+    StoredData data{cell->runs[i].stored(block_size_), key.object,
+                    *start + std::uint64_t{cell->runs[i].first} * block_size_, false};
+    if (use(key, i, data.runs) && on_data_) on_data_(std::move(data));
   }
   const std::uint64_t end_block = inode.size <= *start ? 0 : ceil_div(inode.size - *start, block_size_);
   if (cell->runs.back().end() <= end_block || inode.is_image()) return;

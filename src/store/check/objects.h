@@ -147,7 +147,7 @@ class ItemChecker {
   // True if data of an image or of another file, by `image`, belong to the object, perhaps only until they are freed.
   bool takes_data(bool image);
   // Marks the blocks of a record; false if they cannot belong to it.
-  bool use(const format::Key& key, unsigned part, const std::vector<format::Run>& runs);
+  bool use(const format::Key& key, unsigned part, const format::Runs& runs);
   FixRecords& records_fix(const format::Key& key);
   // In the first pass only.
   void report(FindingId id, std::string where, About about = {});

@@ -148,7 +148,7 @@ Status TreeRewriter::flush_writes() {
   return {};
 }
 
-Result<Address> TreeRewriter::copy_blocks(const std::vector<format::Run>& runs) {
+Result<Address> TreeRewriter::copy_blocks(const format::Runs& runs) {
   const std::uint16_t disk = runs.front().disk;
   const format::DiskLayout& layout = taken_.layouts()[disk];
   std::uint32_t blocks = 0;

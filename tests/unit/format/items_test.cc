@@ -168,7 +168,7 @@ TEST(FileCellTest, BlocksThatGoOnOnTheDiskBecomeOneRun) {
 
 RC_GTEST_PROP(ExtentRunsTest, ReadBackAsTheyWereWritten, (std::uint64_t seed)) {
   Samples samples(seed);
-  std::vector<Run> runs;
+  Runs runs;
   std::uint64_t sum = 0;
   for (std::size_t i = samples.number(1, 300); i-- > 0;) {
     const Address address = samples.address();

@@ -63,7 +63,7 @@ class Lab {
 
   Disks disks;
   Run cells_run, extent_run;
-  std::vector<format::Run> movie_runs;  // of the scattered extent
+  format::Runs movie_runs;  // of the scattered extent
   Key movie_runs_key;
   Key movie_strip_key;
   format::ExtentTableShape movie_shape;

@@ -1,0 +1,49 @@
+// Stored bytes of extents.
+// SPDX-License-Identifier: Apache-2.0
+#include "format/stored_extent.h"
+
+#include <algorithm>
+
+#include "base/crc32c.h"
+#include "mdfs/ondisk.h"
+
+namespace mdfs::format {
+
+std::uint64_t StoredExtent::blocks() const {
+  std::uint64_t sum = 0;
+  for (const Run& run : runs) sum += run.blocks;
+  return sum;
+}
+
+std::uint64_t StoredExtent::disks() const {
+  std::uint64_t bits = 0;
+  for (const Run& run : runs)
+    if (run.disk < MDFS_MAX_DISKS) bits |= std::uint64_t{1} << run.disk;
+  return bits;
+}
+
+bool StoredExtent::matches_part(std::size_t number, ConstBytes bytes) const {
+  return number < crc32c.size() && mdfs::crc32c(bytes) == crc32c[number];
+}
+
+bool StoredExtent::matches(ConstBytes bytes) const {
+  PassingBytes passing(*this);
+  passing.take(bytes);
+  return passing.match();
+}
+
+void PassingBytes::take(ConstBytes bytes) {
+  bytes = bytes.first(std::min<std::size_t>(bytes.size(), extent_.stored_bytes - done_));
+  while (!bytes.empty()) {
+    const std::size_t in_part = done_ % extent_.part_bytes;
+    const std::size_t step = std::min<std::size_t>(bytes.size(), extent_.part_bytes - in_part);
+    crc_ = mdfs::crc32c(bytes.first(step), in_part == 0 ? 0 : crc_);
+    done_ += static_cast<std::uint32_t>(step);
+    bytes = bytes.subspan(step);
+    const std::size_t part = (done_ - 1) / extent_.part_bytes;
+    if (done_ % extent_.part_bytes == 0 || done_ == extent_.stored_bytes)
+      match_ = match_ && part < extent_.crc32c.size() && extent_.crc32c[part] == crc_;
+  }
+}
+
+}  // namespace mdfs::format

@@ -1,0 +1,62 @@
+// Where the stored bytes of an extent lie, and what they must match.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "base/bytes.h"
+#include "base/small_vector.h"
+#include "format/run.h"
+
+namespace mdfs::format {
+
+// Nearly all extents lie in one run, and have one checksum or a few.
+using Runs = SmallVector<Run, 1>;
+using Checksums = SmallVector<std::uint32_t, 4>;
+
+// Stored bytes of an extent, of its part in a strip, or of a run of a file's cell, as items of the tree describe them.
+// The engine, the mover, the scrub and the checker read, verify, move and free stored bytes by this value. How an item
+// names an address is known here in src/format only. Bytes have one copy today; further copies become further lists of
+// runs. All extents of an image share a codec, which its geometry names. A value; pure.
+struct StoredExtent {
+  Runs runs;                       // in the order of the bytes; none: nothing is stored
+  std::uint64_t birth = 0;         // generation of the blocks
+  std::uint64_t written = 0;       // generation of the bytes; a move keeps it
+  std::uint32_t stored_bytes = 0;  // bytes behind them, up to the end of the last block, have no meaning
+  std::uint32_t part_bytes = 0;    // bytes under each checksum; the last part may be shorter
+  Checksums crc32c;                // of each part
+  bool has_runs_item = false;      // the tree has the runs in an item of their own, which goes with the extent
+
+  bool operator==(const StoredExtent&) const = default;
+  bool is_stored() const { return !runs.empty(); }
+  bool is_contiguous() const { return runs.size() == 1; }
+  // The first block, by which stored bytes are named and sorted. Needs is_stored().
+  const Run& first() const { return runs.front(); }
+  // All blocks that belong to the bytes.
+  std::uint64_t blocks() const;
+  // Bit i: disk i has some of the blocks, or all. Disks from MDFS_MAX_DISKS on, which only damage can name, are left
+  // out.
+  std::uint64_t disks() const;
+  // Is this the number-th part?
+  bool matches_part(std::size_t number, ConstBytes bytes) const;
+  // Are these the stored bytes? Bytes behind stored_bytes are ignored.
+  bool matches(ConstBytes bytes) const;
+};
+
+// Verifies stored bytes while they pass, piece by piece. The value must outlive this object.
+class PassingBytes {
+ public:
+  explicit PassingBytes(const StoredExtent& extent) : extent_(extent) {}
+  // The next bytes. Bytes behind stored_bytes are ignored.
+  void take(ConstBytes bytes);
+  // All stored bytes have passed and match.
+  bool match() const { return match_ && done_ == extent_.stored_bytes; }
+
+ private:
+  const StoredExtent& extent_;
+  std::uint32_t done_ = 0;
+  std::uint32_t crc_ = 0;
+  bool match_ = true;
+};
+
+}  // namespace mdfs::format
