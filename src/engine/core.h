@@ -11,7 +11,6 @@
 #include "engine/cache/byte_budget.h"
 #include "engine/cache/cache.h"
 #include "engine/cache/encoding_memory.h"
-#include "engine/home_blocks.h"
 #include "engine/map/extent_map.h"
 #include "engine/options.h"
 #include "engine/relocation_queue.h"
@@ -31,10 +30,10 @@ struct Core {
         pool(the_options.cache_bytes),
         cache(pool, the_options.cache_bytes),
         extent_map(the_store),
-        homes(the_store),
         loads(std::min(the_options.cache_bytes / 4, kMostLoads)),
         writes(std::min(the_options.cache_bytes / 8, kMostWrites)),
         encoding(the_options.cache_bytes),
+        relocations(the_store),
         tasks(threads),
         background(1),
         zeroed_disks(the_options.zeros_for_lost && the_store.read_only() ? the_store.lost_disks() : 0) {}
@@ -58,7 +57,6 @@ struct Core {
   BufferPool pool;
   Cache cache;
   ExtentMap extent_map;
-  HomeBlocks homes;
   ByteBudget loads;
   ByteBudget writes;  // for cache blocks that writers are about to make dirty
   EncodingBudgets encoding;

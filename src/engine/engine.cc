@@ -78,18 +78,17 @@ Result<std::shared_ptr<OpenObject>> Engine::open(const ObjectSpec& spec, InodeUp
 }
 
 Status Engine::close(const std::shared_ptr<OpenObject>& object) {
-  parts_->core.relocations.forget_strips(object->number);
+  parts_->core.relocations.forget({object->number, RelocationReason::kInStrips});
   Status status = parts_->write_back.write_back(*object);
   if (!status.ok()) drop_dirty(*object);
   return status;
 }
 
 void Engine::discard(const std::shared_ptr<OpenObject>& object) {
-  parts_->core.relocations.forget_strips(object->number);
   drop_dirty(*object);
+  parts_->core.relocations.forget(object->number);  // no thread publishes, and notes it, any more
   parts_->core.cache.erase_object(object->number);
   parts_->core.extent_map.forget_all(*object);
-  parts_->core.homes.forget(object->number);
   parts_->core.store.release_preallocations(object->number);
 }
 
@@ -212,34 +211,24 @@ Result<MoveOutcome> Engine::move(OpenObject& object, const MoveRequest& request)
 }
 
 std::vector<RelocationCandidate> Engine::relocation_candidates() const {
-  const Core& core = parts_->core;
-  std::vector<RelocationCandidate> candidates;
-  for (const std::uint64_t object : core.relocations.with_strips())
-    candidates.push_back({object, RelocationReason::kInStrips});
-  for (const std::uint64_t object : core.homes.objects(core.store.generation()))
-    candidates.push_back({object, RelocationReason::kAwayFromHome});
-  std::ranges::stable_sort(candidates, {}, &RelocationCandidate::object);
-  return candidates;
+  return parts_->core.relocations.candidates(parts_->core.store.generation());
 }
 
-std::uint64_t Engine::extents_away_from_home() const { return parts_->core.homes.count(); }
+std::uint64_t Engine::extents_away_from_home() const { return parts_->core.relocations.homes().count(); }
 
 Result<RelocationOutcome> Engine::relocate(OpenObject& object, RelocationReason reason, const Pace& pace) {
   if (reason == RelocationReason::kAwayFromHome) return parts_->home_relocator.run(object, pace);
-  parts_->core.relocations.forget_strips(object.number);  // strips that come from here on are noted again
+  parts_->core.relocations.forget({object.number, reason});  // strips that come from here on are noted again
   MDFS_TRY_ASSIGN(const std::uint64_t bytes, parts_->replacer.consolidate(object, kStripBytes, false));
   if (bytes > 0) parts_->core.relocations.note_strips(object.number);
   return RelocationOutcome{0, bytes};
 }
 
-void Engine::forget_relocation(const RelocationCandidate& candidate) {
-  if (candidate.reason == RelocationReason::kInStrips)
-    parts_->core.relocations.forget_strips(candidate.object);
-  else
-    parts_->core.homes.forget(candidate.object);
-}
+void Engine::forget_relocation(const RelocationCandidate& candidate) { parts_->core.relocations.forget(candidate); }
 
-void Engine::forget_all_homes() { parts_->core.homes.forget_all(); }
+void Engine::forget_relocations(std::uint64_t object) { parts_->core.relocations.forget(object); }
+
+void Engine::forget_all_homes() { parts_->core.relocations.homes().forget_all(); }
 
 bool Engine::is_quiet() const { return parts_->core.is_quiet(); }
 

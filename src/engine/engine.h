@@ -132,8 +132,9 @@ class Engine final {
   // home, or finds that the move is not worth its cost (engine/relocate/home_relocator.h). Does not commit. Unfinished
   // work stays a candidate.
   Result<RelocationOutcome> relocate(OpenObject& object, RelocationReason reason, const Pace& pace);
-  // For an object that is deleted or cannot be read, or when placements have changed.
+  // For an object that cannot be read or is deleted, or when placements have changed.
   void forget_relocation(const RelocationCandidate& candidate);
+  void forget_relocations(std::uint64_t object);
   void forget_all_homes();
   // No read or write came for a while, and few bytes are dirty.
   bool is_quiet() const;

@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <mutex>
 #include <set>
+#include <vector>
 
 #include "base/environment.h"
+#include "engine/home_blocks.h"
 
 namespace mdfs::engine {
 
@@ -21,10 +23,12 @@ struct RelocationCandidate {
   RelocationReason reason = RelocationReason::kInStrips;
 };
 
-// Holds the objects with strips; HomeBlocks holds extents away from home. In memory only: an object joins when it is
-// opened. Any thread; the mutex is a leaf.
+// All candidates: objects with strips, and objects with extents away from home. In memory only: an object with strips
+// joins when it is opened. Any thread; the mutex is a leaf.
 class RelocationQueue {
  public:
+  explicit RelocationQueue(store::Store& store) : homes_(store) {}
+
   void note_activity(Environment& environment) {
     last_activity_ns_.store(environment.monotonic_ns(), std::memory_order_relaxed);
   }
@@ -38,19 +42,21 @@ class RelocationQueue {
     const std::lock_guard lock(mutex_);
     with_strips_.insert(object);
   }
-  void forget_strips(std::uint64_t object) {
-    const std::lock_guard lock(mutex_);
-    with_strips_.erase(object);
-  }
-  std::set<std::uint64_t> with_strips() const {
-    const std::lock_guard lock(mutex_);
-    return with_strips_;
-  }
+  // Extents away from home.
+  HomeBlocks& homes() { return homes_; }
+  const HomeBlocks& homes() const { return homes_; }
+
+  // Ascending by object. Extents away from home count once their home blocks are over (HomeBlocks::objects).
+  std::vector<RelocationCandidate> candidates(std::uint64_t committed) const;
+  void forget(const RelocationCandidate& candidate);
+  // With every reason.
+  void forget(std::uint64_t object);
 
  private:
   static constexpr std::int64_t kQuietNs = 200'000'000;  // since the last read or write
 
   std::atomic<std::int64_t> last_activity_ns_{0};
+  HomeBlocks homes_;
   mutable std::mutex mutex_;  // guards the next
   std::set<std::uint64_t> with_strips_;
 };

@@ -268,8 +268,7 @@ void OpenObjects::discard(Inode& inode) {
   if (inode.open_object) {
     engine_.discard(inode.open_object);
   } else {
-    for (const auto reason : {engine::RelocationReason::kInStrips, engine::RelocationReason::kAwayFromHome})
-      engine_.forget_relocation({inode.ino, reason});
+    engine_.forget_relocations(inode.ino);
   }
   inode.open_object.reset();
   inode.geometry.reset();

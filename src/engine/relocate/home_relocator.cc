@@ -78,20 +78,20 @@ Result<std::vector<HomeRelocator::Chain>> HomeRelocator::find_chains(OpenObject&
   Status status;
   const std::uint64_t committed = core_.store.generation();
   bool is_over = false;
-  for (const Home& left : core_.homes.take(object.number, committed, kMostExtents)) {
+  for (const Home& left : core_.relocations.homes().take(object.number, committed, kMostExtents)) {
     Rewritten extent{left, {}, {}};
     is_over = is_over || (!found.empty() && pace && !pace(0).ok());
     const Result<May> may = status.ok() && !is_over ? look_at(object, committed, extent) : May::kLater;
     if (!may.ok()) status = may.error();
     if (!may.ok() || *may == May::kNot)
-      core_.homes.release(left);
+      core_.relocations.homes().release(left);
     else if (*may == May::kLater)
-      core_.homes.put_back(object.number, left);
+      core_.relocations.homes().put_back(object.number, left);
     else
       found.push_back(extent);
   }
   if (!status.ok()) {
-    for (const Rewritten& extent : found) core_.homes.put_back(object.number, extent.left);
+    for (const Rewritten& extent : found) core_.relocations.homes().put_back(object.number, extent.left);
     return std::move(status).error();
   }
   std::sort(found.begin(), found.end(), [](const Rewritten& a, const Rewritten& b) {
@@ -149,7 +149,7 @@ Status HomeRelocator::move(OpenObject& object, const Chain& chain, const Pace& p
       outcome.extents += moved.moved;
       outcome.bytes += moved.moved_bytes;
     }
-    for (; done < end; ++done) core_.homes.release(chain[done].left);
+    for (; done < end; ++done) core_.relocations.homes().release(chain[done].left);
   }
   return {};
 }
@@ -171,9 +171,9 @@ Result<RelocationOutcome> HomeRelocator::run(OpenObject& object, const Pace& pac
     const bool later = !status.ok() && status.error().code == Errc::kBusy;
     for (; done < chain.size(); ++done) {
       if (later)
-        core_.homes.put_back(object.number, chain[done].left);
+        core_.relocations.homes().put_back(object.number, chain[done].left);
       else
-        core_.homes.release(chain[done].left);
+        core_.relocations.homes().release(chain[done].left);
     }
   }
   if (!status.ok() && status.error().code != Errc::kBusy && status.error().code != Errc::kNoSpace)

@@ -215,7 +215,7 @@ Status WriteBack::publish_batch(OpenObject& object, Batch& batch) {
     return status;
   }
   update_cached_pages(core_, object, pages);
-  if (core_.options.grouping) core_.homes.note(object.number, left);
+  if (core_.options.grouping) core_.relocations.homes().note(object.number, left);
   const std::lock_guard lock(object.state_mutex);
   object.published_size = std::max(object.published_size, size);
   object.published_inline = false;
