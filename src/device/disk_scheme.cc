@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "device/backing.h"
+#include "device/file_limit.h"
 #include "device/uring_disk.h"
 
 namespace mdfs::device {
@@ -92,6 +93,7 @@ Result<std::unique_ptr<Disk>> adopt_uring(const std::string& name, UniqueFd fd, 
   if (flags < 0) return from_errno(errno, name);
   MDFS_TRY_ASSIGN(const std::uint64_t size, UringDisk::size_of(name, fd.get()));
   const bool writable = (flags & O_ACCMODE) == O_RDWR;
+  if (writable && !block_device) MDFS_TRY(check_file_limit(name, size));
   const bool direct = (flags & O_DIRECT) != 0;
   return std::unique_ptr<Disk>(std::make_unique<UringDisk>(
       std::move(context), std::move(fd), UringDisk::Properties{name, size, writable, block_device, direct}));

@@ -10,6 +10,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -92,6 +93,8 @@ std::vector<Rule> daemon_rules() {
       {"prctl", {SCMP_A0_32(SCMP_CMP_EQ, PR_SET_TIMERSLACK)}},
       {"sched_getaffinity"},
       {"sched_setaffinity", {SCMP_A0_64(SCMP_CMP_EQ, 0)}},
+      // Its own limit on file sizes is read, never set.
+      {"prlimit64", {SCMP_A0_64(SCMP_CMP_EQ, 0), SCMP_A1_32(SCMP_CMP_EQ, RLIMIT_FSIZE), SCMP_A2_64(SCMP_CMP_EQ, 0)}},
       {"sched_yield"},
       {"getrandom"},
       {"rt_sigaction"},

@@ -25,6 +25,7 @@
 #include "base/environment.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "device/file_limit.h"
 #include "device/find_disks.h"
 #include "device/modelled_disk.h"
 #include "device/open.h"
@@ -501,6 +502,7 @@ Status run_mount(const MountOptions& asked, const Notice& notice) {
   Job job{.options = asked, .volume_uuid = {}, .paths = {}, .machine = {}};
   MountOptions& options = job.options;
   MDFS_TRY(set_log_level(options.log_level));
+  device::raise_file_limit();
   if (!options.model.empty()) {
     MDFS_TRY_ASSIGN(job.machine, model::find_machine(options.model));
   }

@@ -175,11 +175,15 @@ Status check_header(const Geometry& geometry, HeaderFormat format, std::string_v
   if (!can_be_named(format, data_file)) return cannot(format, "a file of this name");
   if (format == HeaderFormat::kEnvi && geometry.channels > 1 && planes(geometry) > 1)
     return cannot(format, "several planes of several channels");
-  if (format != HeaderFormat::kVrt) return {};
-  constexpr std::uint64_t kMaxRasterSide = INT32_MAX;  // of GDAL
-  if (planes(geometry) > kMaxVrtBands / geometry.channels) return cannot(format, "so many bands");
-  if (samples(geometry) > kMaxRasterSide || lines(geometry) > kMaxRasterSide)
-    return cannot(format, "an axis of 2^31 samples");
+  if (format == HeaderFormat::kNrrd) return {};
+  // Readers of the other formats keep lengths in 32 bits, and take a longer one for another.
+  constexpr std::uint64_t kMaxLength = INT32_MAX;
+  for (unsigned axis = 0; axis < geometry.rank; ++axis)
+    if (geometry.shape[axis] > kMaxLength) return cannot(format, "an axis of 2^31 samples");
+  if (format == HeaderFormat::kMetaImage) return {};
+  if (samples(geometry) > kMaxLength / geometry.sample_bytes()) return cannot(format, "a line of 2^31 bytes");
+  const std::uint64_t bands = planes(geometry) * geometry.channels;
+  if (bands > (format == HeaderFormat::kVrt ? kMaxVrtBands : kMaxEnviBands)) return cannot(format, "so many bands");
   return {};
 }
 

@@ -6,6 +6,7 @@ import json
 import mmap
 import os
 import random
+import resource
 import shutil
 import signal
 import struct
@@ -389,6 +390,35 @@ class Daemon(unittest.TestCase):
         self.assertIsNone(process.poll())
         self.volume.unmount()
         self.assertEqual(process.wait(10), 0)
+
+    def test_a_limit_on_file_sizes_ends_no_program(self):
+        """By default the first write beyond it ends the writer by a signal. The daemon raises the limit if it may."""
+        self.volume.unmount()
+        size = os.path.getsize(self.volume.disks[0])
+
+        def limited(*words, hard=resource.RLIM_INFINITY):
+            limit = (size // 2, hard)
+            return subprocess.run(words, capture_output=True, text=True, check=False,
+                                  preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit))
+
+        done = limited(MDFS, "mount", self.volume.disks[0], self.volume.path, hard=size // 2)
+        if done.returncode == 0:  # with CAP_SYS_RESOURCE
+            self.volume.unmount()
+        else:
+            self.assertIn("limit on file sizes", done.stderr)
+        self.assertEqual(limited(MDFS, "mount", self.volume.disks[0], self.volume.path).returncode, 0)
+        data = os.urandom(1 << 20)
+        write_all(self.volume / "file", data)
+        run(MDFS, "volume", "sync", self.volume.path)  # writes the labels at the ends of the disks
+        self.volume.unmount()
+        for done in (limited(harness.MKMDFS, "--force", *self.volume.disks), limited(MDFSCK, "-p", *self.volume.disks)):
+            self.assertGreater(done.returncode, 0, done)
+            self.assertIn("limit on file sizes", done.stderr)
+        new = os.path.join(self.volume.folder, "new")
+        self.assertIn("exceed the largest file", limited(harness.MKMDFS, "--size", str(size), new).stderr)
+        self.assertFalse(os.path.exists(new))
+        self.volume.mount()
+        self.assertEqual(read_all(self.volume / "file"), data)
 
     def test_a_copy_of_a_mounted_volume_is_refused(self):
         copies = []

@@ -31,6 +31,7 @@ enum Tag : std::uint64_t {
   kPlanarConfiguration = 284,
   kResolutionUnit = 296,
   kPredictor = 317,
+  kColorMap = 320,
   kTileWidth = 322,
   kTileLength = 323,
   kTileOffsets = 324,
@@ -175,11 +176,18 @@ class Walk {
   }
 
   static bool is_used(std::uint64_t tag) {
-    constexpr std::array kUsed = {kWidth,           kLength,      kBitsPerSample, kCompression,         kPhotometric,
-                                  kFillOrder,       kDescription, kStripOffsets,  kSamplesPerPixel,     kRowsPerStrip,
-                                  kStripByteCounts, kXResolution, kYResolution,   kPlanarConfiguration, kResolutionUnit,
-                                  kPredictor,       kTileWidth,   kTileLength,    kTileOffsets,         kTileByteCounts,
-                                  kSampleFormat,    kImageDepth,  kTileDepth};
+    constexpr std::array kUsed = {kWidth,           kLength,
+                                  kBitsPerSample,   kCompression,
+                                  kPhotometric,     kFillOrder,
+                                  kDescription,     kStripOffsets,
+                                  kSamplesPerPixel, kRowsPerStrip,
+                                  kStripByteCounts, kXResolution,
+                                  kYResolution,     kPlanarConfiguration,
+                                  kResolutionUnit,  kPredictor,
+                                  kTileWidth,       kTileLength,
+                                  kTileOffsets,     kTileByteCounts,
+                                  kSampleFormat,    kImageDepth,
+                                  kTileDepth,       kColorMap};
     return std::find(kUsed.begin(), kUsed.end(), tag) != kUsed.end();
   }
 
@@ -263,6 +271,7 @@ class Walk {
     MDFS_TRY_ASSIGN(found.across, found.tiled ? value(kTileWidth, 0) : Result<std::uint64_t>(found.width));
     MDFS_TRY_ASSIGN(found.down, found.tiled ? value(kTileLength, 0) : value(kRowsPerStrip, found.length));
     MDFS_TRY(measure(found));
+    if (const TiffField* const colours = find(kColorMap)) found.colours = *colours;
     const TiffField* const offsets = find(found.tiled ? kTileOffsets : kStripOffsets);
     const TiffField* const counts = find(found.tiled ? kTileByteCounts : kStripByteCounts);
     const std::uint64_t many = std::min(offsets != nullptr ? offsets->count : 0, counts != nullptr ? counts->count : 0);
@@ -355,6 +364,17 @@ Result<TiffLayout> read_tiff_layout(ByteSource& bytes, const TiffFile& file, std
                                     const std::string& name) {
   MDFS_CHECK(page < file.directories.size());
   return Walk(bytes, name, file, page).layout_of_page(file.directories[static_cast<std::size_t>(page)]);
+}
+
+// The highest byte is the colour for writers that scale by 256 and for those that scale by 257. Old ones stored 8 bits.
+Result<ByteVector> read_tiff_palette(ByteSource& bytes, const TiffFile& file, const TiffLayout& layout) {
+  MDFS_TRY_ASSIGN(const auto values, read_values(bytes, layout.colours, 0, layout.colours.count, file.big_endian));
+  const bool is_short = std::all_of(values.begin(), values.end(), [](std::uint64_t value) { return value < 256; });
+  const std::size_t colours = values.size() / 3;
+  ByteVector palette(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i)
+    palette[i % colours * 3 + i / colours] = static_cast<std::byte>(is_short ? values[i] : values[i] >> 8);
+  return palette;
 }
 
 Result<std::vector<TiffChunk>> read_tiff_chunks(ByteSource& bytes, const TiffFile& file, const TiffLayout& layout,

@@ -31,6 +31,7 @@ struct TiffLayout {
   std::uint64_t chunks_across = 0, chunks_down = 0, chunks = 0;
   std::uint64_t row_bytes = 0;  // of a row of a chunk, decoded
   TiffField offsets, counts;    // of the chunks: row by row, plane by plane
+  TiffField colours;            // of a palette, u16: all red ones, all green ones, all blue ones; count 0: none
 };
 
 struct TiffChunk {
@@ -64,6 +65,8 @@ Result<TiffFile> parse_tiff(ByteSource& bytes, const std::string& name);
 // Of a page of a file that parse_tiff() accepted.
 Result<TiffLayout> read_tiff_layout(ByteSource& bytes, const TiffFile& file, std::uint64_t page,
                                     const std::string& name);
+// The colours of the palette, 3 bytes each. Only of a page whose palette has u16 values.
+Result<ByteVector> read_tiff_palette(ByteSource& bytes, const TiffFile& file, const TiffLayout& layout);
 // `count` chunks from `first` on.
 Result<std::vector<TiffChunk>> read_tiff_chunks(ByteSource& bytes, const TiffFile& file, const TiffLayout& layout,
                                                 std::uint64_t first, std::uint64_t count);

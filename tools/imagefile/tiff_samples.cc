@@ -20,8 +20,8 @@ namespace {
 
 using geometry::ElementType;
 
-constexpr std::uint64_t kWhiteIsZero = 0, kBlackIsZero = 1, kRgbColour = 2, kMask = 4, kSeparated = 5, kYcbcrColour = 6,
-                        kColorFilter = 32803, kLinearRaw = 34892;
+constexpr std::uint64_t kWhiteIsZero = 0, kBlackIsZero = 1, kRgbColour = 2, kPaletteColour = 3, kMask = 4,
+                        kSeparated = 5, kYcbcrColour = 6, kColorFilter = 32803, kLinearRaw = 34892;
 constexpr std::uint64_t kUnsignedFormat = 1, kSignedFormat = 2, kFloatFormat = 3, kUndefinedFormat = 4;
 constexpr std::uint64_t kNoPredictor = 1, kHorizontal = 2, kFloatingPoint = 3;
 constexpr std::uint64_t kUncompressedNumber = 1, kJpegCompression = 7;
@@ -128,9 +128,9 @@ void undo_floating_point(MutableBytes row, unsigned element, std::size_t stride,
     for (unsigned byte = 0; byte < element; ++byte) row[i * element + byte] = scratch[(element - 1 - byte) * count + i];
 }
 
-// Samples of fewer bits, the highest bit first, to those of `element` bytes.
-void spread_bits(ConstBytes packed, std::uint64_t bits, unsigned element, MutableBytes into) {
-  const unsigned highest = (1u << bits) - 1, range = element == 1 ? 0xff : 0xffff;
+// Samples of fewer bits, the highest bit first, to those of `element` bytes; the highest one becomes `range`.
+void spread_bits(ConstBytes packed, std::uint64_t bits, unsigned element, unsigned range, MutableBytes into) {
+  const unsigned highest = (1u << bits) - 1;
   unsigned buffer = 0, there = 0;
   std::size_t at = 0;
   for (std::size_t i = 0; i < into.size(); i += element) {
@@ -164,7 +164,8 @@ class TiffSource final : public BandSource {
 
   std::uint64_t planes() const { return layout_.separate ? layout_.samples : 1; }
   std::uint64_t samples_of_chunk() const { return layout_.separate ? 1 : layout_.samples; }
-  std::size_t pixel_bytes() const { return static_cast<std::size_t>(layout_.samples) * element_; }
+  bool has_palette() const { return layout_.photometric == kPaletteColour; }
+  std::size_t pixel_bytes() const { return has_palette() ? 3 : static_cast<std::size_t>(layout_.samples) * element_; }
 
   Status next_band() override {
     if (!open_ || row_ == layout_.length) MDFS_TRY(next_page());
@@ -189,6 +190,9 @@ class TiffSource final : public BandSource {
     MDFS_TRY_ASSIGN(layout_, read_tiff_layout(bytes_, tiff_, page_, file_.name()));
     open_ = true;
     row_ = 0;
+    if (has_palette()) {
+      MDFS_TRY_ASSIGN(palette_, read_tiff_palette(bytes_, tiff_, layout_));
+    }
     planes_.clear();
     planes_.resize(static_cast<std::size_t>(layout_.tiled ? 0 : planes()));
     chunks_.clear();
@@ -252,10 +256,22 @@ class TiffSource final : public BandSource {
 
   // Makes canonical samples of row_bytes_.
   ConstBytes decoded_row() {
+    const ConstBytes row = unpacked_row();
+    if (!has_palette()) return row;
+    colours_.resize(row.size() * 3);
+    for (std::size_t i = 0; i < row.size(); ++i)
+      std::copy_n(palette_.begin() + std::to_integer<std::ptrdiff_t>(row[i]) * 3, 3,
+                  colours_.begin() + static_cast<std::ptrdiff_t>(i) * 3);
+    return colours_;
+  }
+
+  // Makes samples, or indices of a palette.
+  ConstBytes unpacked_row() {
     const auto stride = static_cast<std::size_t>(samples_of_chunk());
     if (is_spread(layout_.bits)) {
+      const unsigned range = has_palette() ? (1u << layout_.bits) - 1 : element_ == 1 ? 0xff : 0xffff;
       spread_.resize(static_cast<std::size_t>(layout_.across) * stride * element_);
-      spread_bits(row_bytes_, layout_.bits, element_, spread_);
+      spread_bits(row_bytes_, layout_.bits, element_, range, spread_);
       return spread_;
     }
     const std::uint64_t predictor =
@@ -295,7 +311,7 @@ class TiffSource final : public BandSource {
   std::vector<Plane> planes_;  // of strips
   std::vector<TiffChunk> chunks_;
   std::uint64_t first_chunk_ = 0;
-  ByteVector row_bytes_, spread_, scratch_;
+  ByteVector row_bytes_, spread_, scratch_, palette_, colours_;
 };
 
 // A part of a file as a file.
@@ -336,10 +352,14 @@ bool holds_long_integers(const TiffLayout& layout) {
 }
 
 bool is_plain_tiff(const TiffLayout& layout, ElementType type, std::uint64_t channels) {
-  constexpr std::uint64_t kPhotometrics[] = {kWhiteIsZero, kBlackIsZero, kRgbColour, kMask,
-                                             kSeparated,   kColorFilter, kLinearRaw};
-  if (!layout.uniform || layout.samples != channels || type_of(layout) != type || layout.fill_order != 1 ||
-      !is_known_compression(layout.compression) ||
+  constexpr std::uint64_t kPhotometrics[] = {kWhiteIsZero, kBlackIsZero, kRgbColour,   kPaletteColour,
+                                             kMask,        kSeparated,   kColorFilter, kLinearRaw};
+  const bool palette = layout.photometric == kPaletteColour;
+  if (palette && (layout.samples != 1 || layout.bits > 8 || layout.colours.value_bytes != 2 ||
+                  layout.colours.count != std::uint64_t{3} << layout.bits))
+    return false;
+  if (!layout.uniform || (palette ? 3 : layout.samples) != channels || type_of(layout) != type ||
+      layout.fill_order != 1 || !is_known_compression(layout.compression) ||
       std::find(std::begin(kPhotometrics), std::end(kPhotometrics), layout.photometric) == std::end(kPhotometrics))
     return false;
   if (!has_predictor(TiffCompression{layout.compression}) || layout.predictor == kNoPredictor ||

@@ -12,9 +12,9 @@
 
 namespace mdfs::imagefile {
 
-// True if open_tiff_samples() can read this page as samples of `type` and `channels`: no palette, no YCbCr, no Lab,
-// chunky or in planes, and a compression of chunk_stream.h. Samples of 1 to 7 and 9 to 15 bits are spread over 8 and 16
-// bits. Unsigned samples of a page in which 0 is white are inverted.
+// True if open_tiff_samples() can read this page as samples of `type` and `channels`: no YCbCr, no Lab, chunky or in
+// planes, and a compression of chunk_stream.h. Samples of 1 to 7 and 9 to 15 bits are spread over 8 and 16 bits.
+// Unsigned samples of a page in which 0 is white are inverted. Indices of a palette of at most 256 colours become RGB.
 bool is_plain_tiff(const TiffLayout& layout, geometry::ElementType type, std::uint64_t channels);
 
 // Integers of 33 to 64 bits.

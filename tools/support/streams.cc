@@ -2,6 +2,7 @@
 #include "support/streams.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -19,6 +20,7 @@ void keep_errno() {
 }  // namespace
 
 void open_standard_streams() {
+  ::signal(SIGXFSZ, SIG_IGN);
   constexpr int kNoStreams = 1;
   for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(standard, F_GETFD) >= 0 || errno != EBADF) continue;

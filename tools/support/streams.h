@@ -16,7 +16,8 @@ namespace mdfs::tools {
 inline constexpr int kOutputStatus = 5;
 
 // The first call of every main(): a closed descriptor 0, 1 or 2 becomes one of /dev/null that fails to read or write.
-// Otherwise the next file would get its number, and a message would go into a disk.
+// Otherwise the next file would get its number, and a message would go into a disk. A write beyond the limit on file
+// sizes (ulimit -f) fails with EFBIG, to any file; by default a signal would end the program.
 void open_standard_streams();
 
 // A failed write is kept for finish_output().

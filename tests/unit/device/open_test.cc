@@ -3,6 +3,7 @@
 #include "device/open.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <cstdlib>
@@ -10,6 +11,7 @@
 #include <fstream>
 
 #include "base/aligned_buffer.h"
+#include "device/file_limit.h"
 #include "device/probe.h"
 #include "temp_dir.h"
 
@@ -67,6 +69,26 @@ TEST_F(OpenTest, RefusesWhatIsNoDisk) {
   const std::string fifo = dir_.path() / "fifo";
   ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
   EXPECT_EQ(error_of(fifo, OpenMode::kReadOnly), Errc::kInvalidArgument);
+}
+
+TEST_F(OpenTest, AFileLargerThanTheProcessMayWriteIsRefusedBeforeAWriteEndsIt) {
+  const auto path = file("a");
+  fs::resize_file(path, 1u << 20);
+  struct rlimit before {};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const struct rlimit small { 1u << 19, before.rlim_max };
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  const auto refused = open_disk(path, OpenMode::kReadWrite, context_);
+  const bool readable = open_disk(path, OpenMode::kReadOnly, context_).ok();
+  raise_file_limit();
+  const bool raised = open_disk(path, OpenMode::kReadWrite, context_).ok();
+  EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, Errc::kTooBig);
+  EXPECT_NE(refused.error().where.find("has 1 MiB, but the limit on file sizes is 512 KiB"), std::string::npos)
+      << refused.error().where;
+  EXPECT_TRUE(readable);
+  EXPECT_TRUE(raised);
 }
 
 TEST_F(OpenTest, TheSizeIsRoundedDownToBlocks) {

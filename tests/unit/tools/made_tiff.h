@@ -16,7 +16,7 @@ struct MadeTiff {
   bool big_endian = false;                              // MM
   unsigned pages = 1, width = 4, height = 6, rows = 2;  // of samples u8; of rows a strip, or a tile, has
   bool tiled = false;                                   // tiles as wide as the page
-  bool palette = false;
+  std::vector<unsigned> palette;                        // all red, green, blue values; empty: none
   std::string description;
   // Field `tag` of the page says so instead.
   struct Change {
@@ -47,7 +47,7 @@ struct MadeTiff {
       for (const std::uint64_t value : counts) out += num(value, word());
       const std::size_t text = out.size();
       if (page == 0) out += description;
-      if (palette) out.append(3 * 256 * 2, '\1');
+      for (const unsigned value : palette) out += num(value, 2);
       starts.push_back(out.size());
       out.replace(link, word(), num(out.size(), word()));
       const std::string fields = fields_of(page, offsets, counts, arrays, text);
@@ -75,13 +75,13 @@ struct MadeTiff {
                               {257, kLong, 1, height},
                               {258, kShort, 1, 8},
                               {259, kShort, 1, 1},
-                              {262, kShort, 1, palette ? 3u : 1u}};
+                              {262, kShort, 1, palette.empty() ? 1u : 3u}};
     if (page == 0 && !description.empty()) table.push_back({270, kAscii, description.size(), text});
     if (!tiled) table.push_back({273, wide, n, n == 1 ? offsets[0] : arrays});
     table.push_back({277, kShort, 1, 1});
     if (!tiled) table.push_back({278, kLong, 1, rows});
     if (!tiled) table.push_back({279, wide, n, n == 1 ? counts[0] : behind});
-    if (palette) table.push_back({320, kShort, 3 * 256, text + (page == 0 ? description.size() : 0)});
+    if (!palette.empty()) table.push_back({320, kShort, palette.size(), text + (page == 0 ? description.size() : 0)});
     if (tiled) table.push_back({322, kLong, 1, width});
     if (tiled) table.push_back({323, kLong, 1, rows});
     if (tiled) table.push_back({324, wide, n, n == 1 ? offsets[0] : arrays});

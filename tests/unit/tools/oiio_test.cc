@@ -365,11 +365,12 @@ TEST_F(OiioTest, WhiteAtZeroIsTurnedRound) {
 
 TEST_F(OiioTest, APaletteBecomesColour) {
   MadeTiff made;
-  made.palette = true;
+  made.palette.assign(768, 257);
   put("a.tif", made.bytes());
   const auto back = read_all(path("a.tif"));
   ASSERT_TRUE(back.ok()) << back.error().message();
   EXPECT_EQ(back->first.lengths, (std::vector<std::uint64_t>{6, 4, 3}));
+  EXPECT_EQ(back->second, ByteVector(72, std::byte{1}));
 }
 
 TEST_F(OiioTest, AScannerMeasuresAndACameraDoesNot) {

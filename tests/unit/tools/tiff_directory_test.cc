@@ -108,7 +108,7 @@ TEST(TiffDirectoryTest, APageOfSeveralPlanesIsRefused) {
 TEST(TiffDirectoryTest, TheDescriptionAndAPaletteAreSeen) {
   MadeTiff made;
   made.pages = 2;
-  made.palette = true;
+  made.palette.assign(768, 257);
   made.description = std::string("ImageJ=1.53\nimages=2\n\0", 22);
   for (const bool big : {false, true}) {
     made.big = big;

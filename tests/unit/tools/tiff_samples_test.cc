@@ -195,5 +195,34 @@ TEST_F(TiffSamplesTest, WhiteAtZeroIsInvertedForAllUnsignedSamples) {
   }
 }
 
+// Colour c of a palette is (c, 255 - c, 7 c) in its highest byte.
+TEST_F(TiffSamplesTest, AColourOfAPaletteIsItsHighestByteWhateverTheWriterPutsInTheLowest) {
+  for (const unsigned bits : {1u, 4u, 8u})
+    for (const auto& [scale, tiled] : {std::pair(256u, false), std::pair(257u, true), std::pair(1u, false)}) {
+      const unsigned colours = 1u << bits;
+      MadeTiff made;
+      made.big_endian = scale == 257;
+      made.tiled = tiled;
+      made.width = tiled ? 16 : 8;
+      made.height = made.rows = tiled ? 16 : 2;
+      if (tiled && bits < 8) continue;  // MadeTiff has tiles of bytes
+      made.changes = {{0, 258, bits}};
+      for (unsigned c = 0; c < colours; ++c) made.palette.push_back(c * scale);
+      for (unsigned c = 0; c < colours; ++c) made.palette.push_back((255 - c) * scale);
+      for (unsigned c = 0; c < colours; ++c) made.palette.push_back(7 * c % 256 * scale);
+      put("a.tif", made.bytes());  // bytes of 'a', 0x61
+      const auto back = read_all(path("a.tif"));
+      ASSERT_TRUE(back.ok()) << back.error().message();
+      ASSERT_EQ(back->first.lengths, (std::vector<std::uint64_t>{made.height, made.width, 3}));
+      const std::string row = bits == 8   ? std::string(made.width, 'a')
+                              : bits == 4 ? std::string("\6\1\6\1\6\1\6\1", 8)
+                                          : std::string("\0\1\1\0\0\0\0\1", 8);
+      std::string expected;
+      for (unsigned y = 0; y < made.height; ++y)
+        for (const char c : row) expected += {c, static_cast<char>(255 - c), static_cast<char>(7 * c)};
+      EXPECT_TRUE(as_text(back->second) == expected) << bits << " bits, scale " << scale;
+    }
+}
+
 }  // namespace
 }  // namespace mdfs::imagefile
