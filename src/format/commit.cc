@@ -142,12 +142,6 @@ const Root* CommitSlot::root(std::uint32_t kind) const {
   return nullptr;
 }
 
-bool CommitSlot::same_commit(const CommitSlot& other) const {
-  CommitSlot copy = other;
-  copy.state = state;
-  return *this == copy;
-}
-
 void encode(const CommitSlot& slot, MutableBytes out) {
   MDFS_CHECK(out.size() == MDFS_SLOT_SIZE && check_known(slot).ok() && check(slot).ok());
   std::fill(out.begin(), out.end(), std::byte{0});

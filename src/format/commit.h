@@ -88,8 +88,6 @@ struct CommitSlot {
   bool operator==(const CommitSlot&) const = default;
   // Null if there is none.
   const Root* root(std::uint32_t kind) const;
-  // Equal in all but the state.
-  bool same_commit(const CommitSlot& other) const;
 };
 
 // The states of the members of `slot` with the parent `parent` (null for the first): for participants this commit,

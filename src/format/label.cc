@@ -53,12 +53,6 @@ Status check(const Label& label) {
 
 }  // namespace
 
-bool Label::same_disk(const Label& other) const {
-  Label copy = other;
-  copy.label_number = label_number;
-  return *this == copy;
-}
-
 bool Label::same_identity(const Label& other) const {
   Label copy = other;
   copy.label_number = label_number;

@@ -38,9 +38,8 @@ struct Label {
   Kept<sizeof(mdfs_label::reserved2)> reserved2{};
 
   bool operator==(const Label&) const = default;
-  // Equal in all that the four labels of one disk share.
-  bool same_disk(const Label& other) const;
-  // The same, without the tables of members: a label may be older than a change of members.
+  // Equal in all that the four labels of one disk share, but for the table of members. A label may be older than a
+  // change of members.
   bool same_identity(const Label& other) const;
 };
 

@@ -25,8 +25,6 @@ struct Member {
   bool operator==(const Member&) const = default;
   bool is_hole() const { return (flags & MDFS_MEMBER_HOLE) != 0; }
   bool is_draining() const { return (flags & MDFS_MEMBER_DRAINING) != 0; }
-  // Part of the volume, and given new blocks.
-  bool takes_blocks() const { return flags == 0; }
   static Member hole() { return {{}, 0, 0, MDFS_MEMBER_HOLE}; }
 };
 

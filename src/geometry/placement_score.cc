@@ -177,21 +177,6 @@ double slices_3d(OffsetTable row, OffsetTable plane) {
   return mean.value();
 }
 
-std::uint64_t busiest_slot(OffsetTable row, OffsetTable plane, const std::array<std::uint64_t, 3>& origin,
-                           const std::array<std::uint64_t, 3>& size) {
-  const std::uint64_t slots = row.size();
-  MDFS_CHECK(slots > 0 && plane.size() == slots);
-  std::vector<std::uint64_t> counts(slots);
-  for (std::uint64_t z = 0; z < size[0]; ++z)
-    for (std::uint64_t y = 0; y < size[1]; ++y) {
-      const std::uint64_t first =
-          plane[(origin[0] % slots + z) % slots] + row[(origin[1] % slots + y) % slots] + origin[2] % slots;
-      for (std::uint64_t i = 0; i < slots; ++i) counts[i] += size[2] / slots;
-      for (std::uint64_t x = 0; x < size[2] % slots; ++x) ++counts[(first + x) % slots];
-    }
-  return *std::max_element(counts.begin(), counts.end());
-}
-
 GridScore GridScorer::score(OffsetTable row, OffsetTable plane) const {
   const std::size_t slots = row.size();
   MDFS_CHECK(slots > 0 && plane.size() == slots);

@@ -38,10 +38,6 @@ double typical_3d(OffsetTable row, OffsetTable plane);
 // Mean ratio over slices: boxes one extent thick along one axis, 2..8 extents along the others.
 double slices_3d(OffsetTable row, OffsetTable plane);
 
-// Number of extents of one box on its busiest slot. Origin and size in extents: planes, rows, columns.
-std::uint64_t busiest_slot(OffsetTable row, OffsetTable plane, const std::array<std::uint64_t, 3>& origin,
-                           const std::array<std::uint64_t, 3>& size);
-
 // Scores a grid of a given size over all its windows.
 struct GridScore {
   std::uint64_t whole = 0;  // extents of the whole grid on its busiest slot

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 
-#include "base/check.h"
 #include "base/checked.h"
 
 namespace mdfs::geometry {
@@ -156,18 +155,6 @@ Result<Plan> plan_requests(std::span<const PlanPart> parts, std::span<const Disk
     plan.disks.push_back(DiskPlanner(parts, order, limits[disk]).plan(disk));
   }
   return plan;
-}
-
-double floor_s(const Plan& plan, std::span<const DiskLimits> limits) {
-  double floor = 0;
-  for (const DiskPlan& disk : plan.disks) {
-    MDFS_CHECK(disk.disk < limits.size());
-    const DiskLimits& limit = limits[disk.disk];
-    if (limit.bytes_per_s > 0) floor = std::max(floor, static_cast<double>(disk.bytes) / limit.bytes_per_s);
-    if (limit.requests_per_s > 0)
-      floor = std::max(floor, static_cast<double>(disk.requests.size()) / limit.requests_per_s);
-  }
-  return floor;
 }
 
 }  // namespace mdfs::geometry

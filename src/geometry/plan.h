@@ -23,8 +23,6 @@ struct DiskLimits {
   // Two requests with at most this many other bytes between them become one that reads the gap as well. For reads
   // only. It pays up to about rate / requests per second.
   std::uint64_t max_gap_bytes = 0;
-  double bytes_per_s = 0;     // of the disk, for the floor; 0 = not limited
-  double requests_per_s = 0;  // of the disk, for the floor; 0 = not limited
 };
 
 // A piece of a part inside a request. A part longer than a request has several pieces.
@@ -61,8 +59,5 @@ struct Plan {
 // parts where that costs no further request. Every wanted byte is read once. kInvalidArgument: a part wraps around
 // 2^64 or names a disk without limits, or a limit is 0.
 Result<Plan> plan_requests(std::span<const PlanPart> parts, std::span<const DiskLimits> limits);
-
-// Lower bound for the time of the plan: max over disks of max(bytes / rate, requests / requests per second).
-double floor_s(const Plan& plan, std::span<const DiskLimits> limits);
 
 }  // namespace mdfs::geometry

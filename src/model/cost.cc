@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "model/quantity.h"
 
 namespace mdfs::model {
@@ -121,25 +119,6 @@ Result<Cost> take_cost(std::string_view& text) {
 }
 
 }  // namespace
-
-double Cost::mean_s(double full_bytes, double part_bytes) const {
-  switch (kind) {
-    case Kind::kFixed:
-    case Kind::kSeek:
-    case Kind::kExponential:
-      return low_s;
-    case Kind::kUniform:
-      return (low_s + high_s) / 2;
-    case Kind::kHead:
-      return 0;
-    case Kind::kTransfer: {
-      if (!has_zones() || last_bytes_per_s == bytes_per_s) return transfer_s(full_bytes, part_bytes, 0);
-      const double mean_s_per_byte = std::log(bytes_per_s / last_bytes_per_s) / (bytes_per_s - last_bytes_per_s);
-      return (bytes + full * full_bytes + part * part_bytes) * mean_s_per_byte;
-    }
-  }
-  return 0;
-}
 
 double Cost::transfer_s(double full_bytes, double part_bytes, double place) const {
   const double rate = has_zones() ? bytes_per_s + (last_bytes_per_s - bytes_per_s) * place : bytes_per_s;

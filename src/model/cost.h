@@ -30,8 +30,6 @@ struct Cost {
   double last_bytes_per_s = 0;  // at the last byte of a disk with zones; 0: bytes_per_s everywhere
 
   bool operator==(const Cost&) const = default;
-  // The mean for a request of these sizes, over all places of a disk; without the head.
-  double mean_s(double full_bytes, double part_bytes) const;
   bool has_zones() const { return last_bytes_per_s > 0; }
   // Seconds of a transfer that begins at this share of the disk, 0..1. full_bytes: bytes of the whole extent;
   // part_bytes: those inside the window.

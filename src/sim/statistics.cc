@@ -126,23 +126,4 @@ Line fit_line(std::span<const double> x, std::span<const double> y, std::span<co
   return line;
 }
 
-double md1_sojourn_s(double rate_per_s, double service_s) {
-  const double load = rate_per_s * service_s;
-  return service_s * (1 + load / (2 * (1 - load)));
-}
-
-double mmc_sojourn_s(double rate_per_s, double service_s, unsigned servers) {
-  const double offered = rate_per_s * service_s;
-  const double c = servers;
-  double term = 1;
-  double sum = 0;
-  for (unsigned i = 0; i < servers; ++i) {
-    sum += term;
-    term *= offered / (i + 1);
-  }
-  const double queued = term * c / (c - offered);
-  const double wait_probability = queued / (sum + queued);
-  return service_s + wait_probability * service_s / (c - offered);
-}
-
 }  // namespace mdfs::sim

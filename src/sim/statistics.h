@@ -1,5 +1,5 @@
-// Statistics of samples: summaries, confidence intervals, histograms, straight lines by least squares, and formulas of
-// queueing theory. Results have the unit of the samples. Pure.
+// Statistics of samples: summaries, confidence intervals, histograms, and straight lines by least squares. Results have
+// the unit of the samples. Pure.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -50,9 +50,5 @@ struct Line {
   std::vector<double> residuals;
 };
 Line fit_line(std::span<const double> x, std::span<const double> y, std::span<const double> weights = {});
-
-// Mean time in an M/D/1 or M/M/c queue; rate * service < servers.
-double md1_sojourn_s(double rate_per_s, double service_s);
-double mmc_sojourn_s(double rate_per_s, double service_s, unsigned servers);
 
 }  // namespace mdfs::sim

@@ -305,17 +305,4 @@ Split System::split_units(std::span<const ReadUnit> units, double part_bytes,
   return split;
 }
 
-std::vector<double> System::mean_demand_s(const Request& request) const {
-  std::vector<double> demand(setup_.machine.resources.size());
-  const double hit_ratio = setup_.machine.hit_ratio;
-  for (const model::Stage& stage : setup_.machine.stages) {
-    const double share = stage.when == model::When::kAlways ? 1
-                         : stage.when == model::When::kHit  ? hit_ratio
-                                                            : 1 - hit_ratio;
-    for (const model::Cost& cost : stage.costs)
-      demand[stage.resource] += share * cost.mean_s(request.full_bytes, request.part_bytes);
-  }
-  return demand;
-}
-
 }  // namespace mdfs::sim

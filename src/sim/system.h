@@ -106,9 +106,6 @@ class System {
   const Route& route() const { return *route_; }
   std::uint64_t outstanding() const { return setup_.machine.outstanding; }
 
-  // Seconds of service that a request takes at each resource on average, without heads and queues.
-  std::vector<double> mean_demand_s(const Request& request) const;
-
  private:
   System() = default;
   Status place();

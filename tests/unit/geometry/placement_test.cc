@@ -243,14 +243,5 @@ TEST(PlacementTest, TablesFromADamagedDiskAreRefused) {
   EXPECT_TRUE(refused(Placement{}));
 }
 
-TEST(PlacementScoreTest, BusiestSlotAgreesWithCountingExtents) {
-  const Placement placement = default_placement(3, disks(6));
-  std::map<unsigned, std::uint64_t> used;
-  testing::each_index(3, {2, 3, 4}, {3, 4, 17}, [&](const Coord& extent) { ++used[disk_of(placement, 3, 0, extent)]; });
-  std::uint64_t busiest = 0;
-  for (const auto& [disk, extents] : used) busiest = std::max(busiest, extents);
-  EXPECT_EQ(busiest_slot(placement.row, placement.plane, {2, 3, 4}, {3, 4, 17}), busiest);
-}
-
 }  // namespace
 }  // namespace mdfs::geometry

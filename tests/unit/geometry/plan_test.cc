@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint64_t kMiB = 1u << 20;
 
 DiskLimits requests_of(std::uint64_t max_request_bytes, std::uint64_t max_gap_bytes = 0) {
-  return {max_request_bytes, max_gap_bytes, 0, 0};
+  return {max_request_bytes, max_gap_bytes};
 }
 
 TEST(PlanTest, NeighboursBecomeOneRequest) {
@@ -71,15 +71,6 @@ TEST(PlanTest, NonsenseIsRefused) {
   EXPECT_FALSE(plan_requests(std::vector<PlanPart>{{0, kMax, 2}}, std::vector{requests_of(1)}).ok());
   EXPECT_FALSE(plan_requests(std::vector<PlanPart>{{0, 0, 1}}, std::vector{requests_of(0)}).ok());
   EXPECT_TRUE(plan_requests(std::vector<PlanPart>{{0, kMax - 1, 1}}, std::vector{requests_of(kMax)}).ok());
-}
-
-TEST(PlanTest, TheFloorIsThatOfTheSlowestDiskByBytesOrByRequests) {
-  const std::vector<PlanPart> parts = {{0, 0, 4000000}, {1, 0, 10}, {1, 100, 10}, {1, 200, 10}};
-  std::vector<DiskLimits> limits(2);
-  for (DiskLimits& limit : limits) limit = {100000000, 0, 20e6, 200};
-  EXPECT_DOUBLE_EQ(floor_s(*plan_requests(parts, limits), limits), 0.2);
-  limits[0].bytes_per_s = 0;
-  EXPECT_DOUBLE_EQ(floor_s(*plan_requests(parts, limits), limits), 0.015);
 }
 
 struct Input {

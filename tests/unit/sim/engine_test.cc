@@ -7,6 +7,7 @@
 #include <cmath>
 #include <vector>
 
+#include "queueing_theory.h"
 #include "sim/statistics.h"
 #include "sim/system.h"
 

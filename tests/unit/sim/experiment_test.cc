@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "queueing_theory.h"
 #include "sim/paper.h"
 #include "sim/paper_setup.h"
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "queueing_theory.h"
 #include "sim/system.h"
 
 namespace mdfs::sim {
