@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <set>
 
+#include "geometry/extent_grid.h"
 #include "memory_volume.h"
 #include "model/random.h"
 #include "sim/simulation.h"
@@ -139,10 +140,11 @@ class Filling {
     stored->rules.sub_block_bytes = MDFS_SUB_BLOCK;
     stored->rules.block_bytes = layout.block_size;
     stored->rules.max_request_bytes = engine::EngineOptions().largest_request_bytes;
+    const geometry::ByteGeometry bytes = geometry::byte_geometry(geometry);
     std::set<std::pair<unsigned, std::uint64_t>> ends;
     for (const layout::ExtentPlace& place : layout.rows) {
-      stored->places[sim::extent_number(2, geometry.grid(), place.index)] = {
-          place.disk, place.block * layout.block_size, place.stored_bytes};
+      stored->places[geometry::extent_index(bytes, place.index)] = {place.disk, place.block * layout.block_size,
+                                                                    place.stored_bytes};
       ends.emplace(place.disk, place.block + place.stored_bytes / layout.block_size);
     }
     for (const layout::ExtentPlace& place : layout.rows) point.runs += !ends.contains({place.disk, place.block});

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "geometry/copy_box.h"
 #include "geometry/decompose.h"
 #include "geometry/placement.h"
 #include "geometry/plan.h"

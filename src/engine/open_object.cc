@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "codec/codec.h"
+#include "geometry/copy_box.h"
 #include "mdfs/ondisk.h"
 
 namespace mdfs::engine {

@@ -20,6 +20,7 @@
 #include "format/extents.h"
 #include "geometry/decompose.h"
 #include "geometry/extent_grid.h"
+#include "geometry/page.h"
 #include "layout/groups.h"
 
 namespace mdfs::engine {

@@ -1,11 +1,12 @@
 // Copying boxes between arrays: the inner loop of every window.
 // SPDX-License-Identifier: Apache-2.0
+#include "geometry/copy_box.h"
+
 #include <array>
 #include <cstring>
 
 #include "base/check.h"
 #include "base/checked.h"
-#include "geometry/decompose.h"
 
 namespace mdfs::geometry {
 namespace {

@@ -11,9 +11,6 @@
 namespace mdfs::geometry {
 namespace {
 
-constexpr unsigned kMaxPagePlaces = 64;
-constexpr std::uint32_t kPageBytes = 4096;
-
 std::uint64_t box_end(const Box& box, unsigned axis) {
   const auto end = checked_add(box.start[axis], box.length[axis]);
   MDFS_CHECK(end.has_value());
@@ -123,13 +120,6 @@ class RangeCutter {
   std::vector<RangeBox> boxes_;
 };
 
-Coord page_grid(unsigned rank, const Coord& grid, const PageBox& box) {
-  Coord pages{};
-  for (unsigned axis = 0; axis < rank; ++axis)
-    pages[axis] = std::max<std::uint64_t>(1, ceil_div(grid[axis], box.side[axis]));
-  return pages;
-}
-
 }  // namespace
 
 Coord ByteGeometry::grid() const {
@@ -191,67 +181,6 @@ std::vector<RangeBox> range_boxes(unsigned rank, const Coord& shape, std::uint64
   RangeCutter cutter(rank, shape);
   cutter.cut(0, Coord{}, offset, length);
   return cutter.take();
-}
-
-std::vector<bool> touched_sub_blocks(const ByteGeometry& geometry, const Box& in_extent, std::uint64_t sub_block) {
-  MDFS_CHECK(sub_block > 0 && geometry.rank >= 1 && geometry.rank <= kMaxRank);
-  std::vector<bool> touched(ceil_div(geometry.extent_bytes(), sub_block), false);
-  if (is_empty(geometry.rank, in_extent)) return touched;
-  for (unsigned axis = 0; axis < geometry.rank; ++axis)
-    MDFS_CHECK(inside(in_extent.start[axis], in_extent.length[axis], geometry.extent[axis]));
-
-  // Padded in front to three axes, so that the rows are two plain loops.
-  Coord extent{1, 1, 1}, start{}, length{1, 1, 1};
-  const unsigned pad = kMaxRank - geometry.rank;
-  std::copy_n(geometry.extent.begin(), geometry.rank, extent.begin() + pad);
-  std::copy_n(in_extent.start.begin(), geometry.rank, start.begin() + pad);
-  std::copy_n(in_extent.length.begin(), geometry.rank, length.begin() + pad);
-  std::uint64_t marked = 0;  // sub-blocks below are done; rows come in ascending order
-  for (std::uint64_t z = start[0]; z < start[0] + length[0]; ++z)
-    for (std::uint64_t y = start[1]; y < start[1] + length[1]; ++y) {
-      const std::uint64_t row = (z * extent[1] + y) * extent[2] + start[2];
-      const std::uint64_t last = (row + length[2] - 1) / sub_block;
-      for (std::uint64_t i = std::max(marked, row / sub_block); i <= last; ++i) touched[i] = true;
-      marked = last + 1;
-    }
-  return touched;
-}
-
-PageBox page_box(unsigned rank, std::uint32_t record_bytes) {
-  MDFS_CHECK(rank >= 1 && rank <= kMaxRank && record_bytes > 0);
-  PageBox box;
-  box.places = kMaxPagePlaces;
-  while (box.places > 1 && std::uint64_t{box.places} * record_bytes > kPageBytes) box.places /= 2;
-  const auto bits = static_cast<unsigned>(std::countr_zero(box.places));
-  for (unsigned axis = 0; axis < rank; ++axis) {
-    const unsigned extra = rank - 1 - axis < bits % rank ? 1 : 0;  // the fastest axes take the rest
-    box.side[axis] = std::uint64_t{1} << (bits / rank + extra);
-  }
-  return box;
-}
-
-PagePlace page_place(unsigned rank, const Coord& grid, const PageBox& box, const Coord& extent) {
-  const Coord pages = page_grid(rank, grid, box);
-  PagePlace result;
-  std::uint64_t place = 0;
-  for (unsigned axis = 0; axis < rank; ++axis) {
-    MDFS_CHECK(axis == 0 || extent[axis] < grid[axis]);
-    result.page = result.page * pages[axis] + extent[axis] / box.side[axis];
-    place = place * box.side[axis] + extent[axis] % box.side[axis];
-  }
-  result.place = static_cast<unsigned>(place);
-  return result;
-}
-
-Coord page_origin(unsigned rank, const Coord& grid, const PageBox& box, std::uint64_t page) {
-  const Coord pages = page_grid(rank, grid, box);
-  Coord origin{};
-  for (unsigned axis = rank; axis > 1; --axis) {
-    origin[axis - 1] = page % pages[axis - 1] * box.side[axis - 1];
-    page /= pages[axis - 1];
-  }
-  origin[0] = page * box.side[0];
-  return origin;
 }
 
 }  // namespace mdfs::geometry

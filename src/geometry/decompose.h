@@ -49,39 +49,4 @@ struct RangeBox {
 };
 std::vector<RangeBox> range_boxes(unsigned rank, const Coord& shape, std::uint64_t offset, std::uint64_t length);
 
-// Copies a box between two row-major arrays: `length` rows of bytes from `from` (array of shape from_shape, at
-// from_start) to `to`. All in bytes on the fastest axis. Aborts on a violation: the box must lie in both shapes,
-// and its last byte in both buffers; a buffer may end before its array does (an incomplete last slab).
-void copy_box(unsigned rank, const Coord& length, ConstBytes from, const Coord& from_shape, const Coord& from_start,
-              MutableBytes to, const Coord& to_shape, const Coord& to_start);
-void fill_box(unsigned rank, const Coord& length, std::byte value, MutableBytes to, const Coord& to_shape,
-              const Coord& to_start);
-
-// Copies one channel of interleaved samples to or from a plane. samples.size() == plane.size() * channels (abort).
-void take_channel(ConstBytes samples, unsigned channels, unsigned channel, unsigned element_bytes, MutableBytes plane);
-void put_channel(ConstBytes plane, unsigned channels, unsigned channel, unsigned element_bytes, MutableBytes samples);
-
-// The [first, last) ranges of `sub_block` sized parts of the extent that the box inside it touches, as a bitmap of
-// parts, part i = bytes [i * sub_block, (i + 1) * sub_block) of the row-major extent.
-std::vector<bool> touched_sub_blocks(const ByteGeometry& geometry, const Box& in_extent, std::uint64_t sub_block);
-
-// Extent tables: a page of records covers a box of extents. places = 64, 32, .. 1: the largest power of two (at most
-// 64) with places * record_bytes <= 4096. Box sides: powers of two that multiply to `places`, spread evenly over the
-// axes, the faster axes taking what does not divide evenly (rank 2, 64: 8x8; rank 3, 64: 4x4x4; rank 3, 32: 2x4x4).
-struct PageBox {
-  Coord side{};
-  unsigned places = 0;
-};
-PageBox page_box(unsigned rank, std::uint32_t record_bytes);
-// Page of an extent, and its place in the page (0 .. places - 1, slowest axis outermost). Pages are numbered so
-// that growing along the slowest axis changes no number: row-major over the grid of pages of the other axes, the
-// slowest axis outermost. grid = geometry.grid().
-struct PagePlace {
-  std::uint64_t page = 0;
-  unsigned place = 0;
-};
-PagePlace page_place(unsigned rank, const Coord& grid, const PageBox& box, const Coord& extent);
-// The first extent index of a page.
-Coord page_origin(unsigned rank, const Coord& grid, const PageBox& box, std::uint64_t page);
-
 }  // namespace mdfs::geometry

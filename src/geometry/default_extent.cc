@@ -16,12 +16,12 @@ namespace {
 
 // What benchmarks may change: the most bytes of an extent by kind of image, and how many frames deep it is.
 constexpr std::uint64_t kSignalBytes = 128u << 10;
-constexpr std::uint64_t kPictureBytes = 256u << 10;
-constexpr std::uint64_t kPictureSide = 256;         // 256x256x3 u8 is 192 KiB, 256x256 u8 64 KiB. Why: doc/DESIGN.md
-constexpr std::uint64_t kVolumeBytes = 256u << 10;  // cubes of samples of 4 bytes and more
-constexpr std::uint64_t kVolumeSide = 64;           // across rows of 32 bytes, for smaller samples: 64x64x32 u8
+constexpr std::uint64_t kPictureBytes = kLargestDefaultExtentBytes;
+constexpr std::uint64_t kPictureSide = 256;  // 256x256x3 u8 is 192 KiB, 256x256 u8 64 KiB. Why: doc/DESIGN.md
+constexpr std::uint64_t kVolumeBytes = kLargestDefaultExtentBytes;  // cubes of samples of 4 bytes and more
+constexpr std::uint64_t kVolumeSide = 64;  // across rows of 32 bytes, for smaller samples: 64x64x32 u8
 constexpr std::uint64_t kVolumeRowBytes = 32;
-constexpr std::uint64_t kSequenceBytes = 256u << 10;
+constexpr std::uint64_t kSequenceBytes = kLargestDefaultExtentBytes;
 constexpr std::uint64_t kSequenceFrames = 4;
 constexpr std::uint64_t kSideUnit = 16;
 

@@ -27,16 +27,6 @@ Coord extent_coord(const ByteGeometry& geometry, std::uint64_t index) {
   return extent;
 }
 
-Coord extent_at(unsigned rank, const Coord& grid, const PageBox& box, const PagePlace& place) {
-  Coord extent = page_origin(rank, grid, box, place.page);
-  std::uint64_t rest = place.place;
-  for (unsigned axis = rank; axis > 0; --axis) {
-    extent[axis - 1] += rest % box.side[axis - 1];
-    rest /= box.side[axis - 1];
-  }
-  return extent;
-}
-
 std::uint64_t canonical_offset(const ByteGeometry& geometry, const Coord& extent, std::uint32_t byte) {
   Coord at{};
   std::uint64_t rest = byte;

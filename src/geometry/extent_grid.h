@@ -13,8 +13,6 @@ namespace mdfs::geometry {
 // Number of an extent in the grid, row-major, slowest axis outermost. Ignores shape[0]: the grid has no end.
 std::uint64_t extent_index(const ByteGeometry& geometry, const Coord& extent);
 Coord extent_coord(const ByteGeometry& geometry, std::uint64_t index);
-// The extent whose record lies at a place of a page of the extent table.
-Coord extent_at(unsigned rank, const Coord& grid, const PageBox& box, const PagePlace& place);
 
 // Where a byte of an extent lies in the row-major array. The byte lies inside the array. Ignores shape[0].
 std::uint64_t canonical_offset(const ByteGeometry& geometry, const Coord& extent, std::uint32_t byte);

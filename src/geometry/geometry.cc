@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/checked.h"
 #include "base/text.h"
@@ -164,6 +165,19 @@ std::uint64_t max_bytes(const Geometry& geometry) {
 }
 
 Coord Geometry::grid() const { return ceil_grid(rank, shape, extent); }
+
+std::uint64_t extent_count(unsigned rank, const Coord& grid) {
+  std::uint64_t count = 1;
+  for (unsigned axis = 0; axis < rank; ++axis)
+    count = checked_mul(count, grid[axis]).value_or(std::numeric_limits<std::uint64_t>::max());
+  return count;
+}
+
+bool in_grid(unsigned rank, const Coord& grid, const Coord& extent) {
+  for (unsigned axis = 0; axis < rank; ++axis)
+    if (extent[axis] >= grid[axis]) return false;
+  return true;
+}
 
 bool is_axis_letter(char letter) { return letter >= 'a' && letter <= 'z' && letter != 'c' && letter != 'l'; }
 

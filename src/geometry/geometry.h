@@ -66,6 +66,10 @@ struct Geometry {
 
 // Axes have lower-case letters other than c (channel) and l (level), which window specifications reserve.
 bool is_axis_letter(char letter);
+// Extents of a grid; saturating.
+std::uint64_t extent_count(unsigned rank, const Coord& grid);
+// True if the index lies inside the grid along each axis.
+bool in_grid(unsigned rank, const Coord& grid, const Coord& extent);
 
 // Checks all rules of a geometry: rank, one name for each axis, no zero lengths (shape[0] may be 0), products without
 // overflow, limits. Call the member functions above only after this check.

@@ -9,7 +9,6 @@
 #include <set>
 
 #include "base/check.h"
-#include "base/checked.h"
 #include "geometry/placement_score.h"
 #include "geometry/placement_tables.h"
 
@@ -92,12 +91,6 @@ void fit_small_grid(Placement& placement, unsigned rank, const Coord& grid, std:
   if (rank == 3 && planes <= slots) placement.plane = continue_with(plane, planes, placement.plane);
 }
 
-std::optional<std::uint64_t> extents_of(unsigned rank, const Coord& grid) {
-  std::optional<std::uint64_t> count = 1;
-  for (unsigned axis = 0; axis < rank && count; ++axis) count = checked_mul(*count, grid[axis]);
-  return count;
-}
-
 }  // namespace
 
 Status check(const Placement& placement, unsigned volume_disks) {
@@ -143,10 +136,10 @@ Placement default_placement(unsigned rank, const std::vector<std::uint16_t>& dis
     placement.plane = std::move(tables.plane);
   }
   if (rank >= 2 && grid && slots <= kLargestTable)
-    if (const auto extents = extents_of(rank, *grid); extents && *extents > 0) {
+    if (const std::uint64_t extents = extent_count(rank, *grid); extents > 0) {
       // Slots of unequal disks come in turn by weight: a slot for each extent is right for them, too.
       const std::uint64_t most = placement.disks == slots ? 2 * std::uint64_t{slots} - 1 : slots;
-      if (*extents <= most) fit_small_grid(placement, rank, *grid, *extents);
+      if (extents <= most) fit_small_grid(placement, rank, *grid, extents);
     }
   return placement;
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "geometry/extent_grid.h"
 #include "layout/groups.h"
 
 namespace mdfs::sim {
@@ -22,21 +23,6 @@ std::uint64_t mix(std::uint64_t x) {  // splitmix64
 }
 
 }  // namespace
-
-std::uint64_t extent_number(unsigned rank, const geometry::Coord& grid, const geometry::Coord& extent) {
-  std::uint64_t number = 0;
-  for (unsigned axis = 0; axis < rank; ++axis) number = number * grid[axis] + extent[axis];
-  return number;
-}
-
-geometry::Coord extent_at(unsigned rank, const geometry::Coord& grid, std::uint64_t number) {
-  geometry::Coord extent{};
-  for (unsigned axis = rank; axis > 0; --axis) {
-    extent[axis - 1] = number % grid[axis - 1];
-    number /= grid[axis - 1];
-  }
-  return extent;
-}
 
 ImageLayout::ImageLayout(const model::Machine& machine, const geometry::Geometry& image, geometry::Placement placement,
                          unsigned disks, std::uint64_t step_bytes)
@@ -55,19 +41,17 @@ ImageLayout::ImageLayout(const model::Machine& machine, const geometry::Geometry
 }
 
 void ImageLayout::rank_extents(const geometry::Geometry& image) {
+  const geometry::ByteGeometry bytes = geometry::byte_geometry(image);
   const geometry::Coord grid = image.grid();
-  std::uint64_t extents = 1;
-  for (unsigned axis = 0; axis < image.rank; ++axis) {
-    if (grid[axis] > kMaxRanked / extents) return;
-    extents *= grid[axis];
-  }
+  const std::uint64_t extents = geometry::extent_count(image.rank, grid);
+  if (extents > kMaxRanked) return;
   std::vector<std::uint32_t> on_disk(disks_);
   rank_.resize(extents);
   const auto place = [&](const geometry::Coord& extent) {
-    rank_[extent_number(image.rank, grid, extent)] = on_disk[disk_of(extent, 0)]++;
+    rank_[geometry::extent_index(bytes, extent)] = on_disk[disk_of(extent, 0)]++;
   };
   if (!as_mount_) {
-    for (std::uint64_t number = 0; number < extents; ++number) place(extent_at(image.rank, grid, number));
+    for (std::uint64_t number = 0; number < extents; ++number) place(geometry::extent_coord(bytes, number));
     return;
   }
   const layout::Groups groups(image.rank, grid, image.extent_bytes());
@@ -75,8 +59,8 @@ void ImageLayout::rank_extents(const geometry::Geometry& image) {
     if (const auto extent = groups.extent_at(order, grid[0])) place(*extent);
 }
 
-std::uint64_t ImageLayout::offset_of(std::uint64_t extent_number) const {
-  const std::uint64_t local = rank_.empty() ? extent_number / disks_ : rank_[extent_number];
+std::uint64_t ImageLayout::offset_of(std::uint64_t number) const {
+  const std::uint64_t local = rank_.empty() ? number / disks_ : rank_[number];
   if (per_group_ == 0) return local * step_bytes_;
   return (local / per_group_ * 2 * per_group_ + local % per_group_) * step_bytes_;  // a gap as large as a group
 }

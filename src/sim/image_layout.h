@@ -11,12 +11,6 @@
 
 namespace mdfs::sim {
 
-// Row-major number of an extent in the grid of its image.
-std::uint64_t extent_number(unsigned rank, const geometry::Coord& grid, const geometry::Coord& extent);
-
-// The extent with this number.
-geometry::Coord extent_at(unsigned rank, const geometry::Coord& grid, std::uint64_t number);
-
 // An image that was stored in one go: by a mount in the order of layout::Groups, by a machine that reads extents by
 // themselves in row-major order. Each disk holds its extents one after another, or in groups that lie anywhere on the
 // disk. Immutable; any thread.

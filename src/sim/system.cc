@@ -13,6 +13,7 @@
 #include "base/checked.h"
 #include "geometry/decompose.h"
 #include "geometry/default_extent.h"
+#include "geometry/extent_grid.h"
 #include "geometry/plan.h"
 #include "geometry/shape_text.h"
 #include "model/trace.h"
@@ -187,14 +188,12 @@ Split System::split(std::span<const geometry::Window> windows, std::uint64_t bas
   const geometry::Geometry& image = setup_.image;
   const geometry::ByteGeometry bytes = geometry::byte_geometry(image);
   const double full = static_cast<double>(stored_extent_bytes());
-  const geometry::Coord grid = image.grid();
   Split split;
   std::unordered_map<std::uint64_t, std::size_t> first_request;  // of an extent; used where there are several windows
   for (const geometry::Window& window : windows)
     for (const geometry::Piece& piece : geometry::decompose(bytes, geometry::byte_box(image, window))) {
-      double part = 1;
-      for (unsigned axis = 0; axis < image.rank; ++axis) part *= static_cast<double>(piece.in_extent.length[axis]);
-      const std::uint64_t index = extent_number(image.rank, grid, piece.extent);
+      const auto part = static_cast<double>(geometry::box_bytes(image.rank, piece.in_extent));
+      const std::uint64_t index = geometry::extent_index(bytes, piece.extent);
       split.part_bytes += part;
       if (windows.size() > 1) {
         const auto [known, added] = first_request.emplace(index, split.requests.size());
@@ -215,10 +214,8 @@ Split System::split(std::span<const geometry::Window> windows, std::uint64_t bas
 Status System::check_stored() const {
   if (!setup_.stored) return {};
   const StoredImage& stored = *setup_.stored;
-  std::uint64_t extents = 1;
-  const geometry::Coord grid = setup_.image.grid();
-  for (unsigned axis = 0; axis < setup_.image.rank; ++axis) extents *= grid[axis];
-  if (stored.places.size() != extents || stored.disk_bytes.size() != setup_.disks)
+  if (stored.places.size() != geometry::extent_count(setup_.image.rank, setup_.image.grid()) ||
+      stored.disk_bytes.size() != setup_.disks)
     return Error{Errc::kInvalidArgument, "the stored image does not fit the system"};
   for (const ExtentPlace& place : stored.places)
     if (place.disk >= setup_.disks)
@@ -247,15 +244,13 @@ std::vector<ReadUnit> System::units_under(std::span<const geometry::Window> wind
   const geometry::Geometry& image = setup_.image;
   const geometry::ByteGeometry bytes = geometry::byte_geometry(image);
   const std::uint64_t extent_bytes = image.extent_bytes();
-  const std::uint64_t sub_block = rules_.sub_block_bytes;
+  const std::uint32_t sub_block = rules_.sub_block_bytes;
   std::vector<ReadUnit> units;
   part_bytes = 0;
   for (const geometry::Window& window : windows)
     for (const geometry::Piece& piece : geometry::decompose(bytes, geometry::byte_box(image, window))) {
-      double part = 1;
-      for (unsigned axis = 0; axis < image.rank; ++axis) part *= static_cast<double>(piece.in_extent.length[axis]);
-      part_bytes += part;
-      const std::uint64_t number = extent_number(image.rank, image.grid(), piece.extent);
+      part_bytes += static_cast<double>(geometry::box_bytes(image.rank, piece.in_extent));
+      const std::uint64_t number = geometry::extent_index(bytes, piece.extent);
       const ExtentPlace place = place_of(number, piece.extent, base);
       if (place.stored_bytes == 0) continue;
       const auto add = [&](std::size_t unit, std::uint64_t memory_bytes, std::uint64_t begin, std::uint64_t end) {
@@ -269,11 +264,10 @@ std::vector<ReadUnit> System::units_under(std::span<const geometry::Window> wind
         add(0, extent_bytes, 0, place.stored_bytes);
         continue;
       }
-      const auto touched = geometry::touched_sub_blocks(bytes, piece.in_extent, sub_block);
-      for (std::size_t i = 0; i < touched.size(); ++i)
-        if (touched[i]) {
-          const std::uint64_t begin = i * sub_block, end = std::min(begin + sub_block, extent_bytes);
-          add(i, end - begin, begin, end);
+      for (const geometry::ByteRun& run : geometry::part_runs(bytes.rank, bytes.extent, piece.in_extent, sub_block))
+        for (std::uint64_t begin = run.begin; begin < run.end; begin += sub_block) {
+          const std::uint64_t end = std::min<std::uint64_t>(begin + sub_block, run.end);
+          add(begin / sub_block, end - begin, begin, end);
         }
     }
   std::sort(units.begin(), units.end());

@@ -27,13 +27,6 @@ ByteRange plain_bytes(const geometry::Geometry& geometry, const geometry::Window
   return {first, last + geometry.sample_bytes() - first};
 }
 
-bool in_grid(const geometry::Geometry& geometry, const geometry::Coord& extent) {
-  const geometry::Coord grid = geometry.grid();
-  for (unsigned axis = 0; axis < geometry.rank; ++axis)
-    if (extent[axis] >= grid[axis]) return false;
-  return true;
-}
-
 }  // namespace
 
 Status VolumeImpl::make_image(Ino ino, const ImageOptions& options) {
@@ -103,7 +96,7 @@ Result<bool> VolumeImpl::is_written(Ino ino, const geometry::Coord& extent) {
   const Pin pin = table_.pin(ino);
   MDFS_TRY_ASSIGN(const ObjectUse use, open_objects_.use(*pin));
   MDFS_TRY_ASSIGN(const geometry::Geometry geometry, current_geometry(ino, use));
-  if (!in_grid(geometry, extent)) return false;
+  if (!geometry::in_grid(geometry.rank, geometry.grid(), extent)) return false;
   return engine_->is_written(*use, extent);
 }
 
@@ -112,7 +105,7 @@ Result<std::vector<std::uint64_t>> VolumeImpl::written_in_row(Ino ino, const geo
   const Pin pin = table_.pin(ino);
   MDFS_TRY_ASSIGN(const ObjectUse use, open_objects_.use(*pin));
   MDFS_TRY_ASSIGN(const geometry::Geometry geometry, current_geometry(ino, use));
-  if (!in_grid(geometry, from)) return std::vector<std::uint64_t>{};
+  if (!geometry::in_grid(geometry.rank, geometry.grid(), from)) return std::vector<std::uint64_t>{};
   return engine_->written_in_row(*use, from, most, stop);
 }
 

@@ -215,9 +215,7 @@ Result<geometry::Placement> Placements::for_image(const ImageOptions& options) {
     disks = weighted_disks();
   }
   const geometry::Coord grid = options.geometry.grid();
-  std::uint64_t extents = 1;
-  for (unsigned axis = 0; axis < options.geometry.rank; ++axis)
-    extents = grid[axis] > UINT32_MAX || extents > UINT32_MAX ? UINT64_MAX : extents * grid[axis];
+  const std::uint64_t extents = geometry::extent_count(options.geometry.rank, grid);
   const bool is_small = extents > 0 && extents <= 2 * disks.size();
   geometry::Placement placement = is_small ? geometry::default_placement(options.geometry.rank, disks, grid)
                                            : general(options.geometry.rank, disks);

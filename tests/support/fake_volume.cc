@@ -336,10 +336,7 @@ Result<volume::LayoutPage> FakeVolume::layout(Ino, const engine::LayoutCursor&, 
 
 Result<bool> FakeVolume::is_written(Ino ino, const geometry::Coord& extent) {
   MDFS_TRY_ASSIGN(const Geometry geometry, image_geometry(ino));
-  const geometry::Coord grid = geometry.grid();
-  for (unsigned axis = 0; axis < geometry.rank; ++axis)
-    if (extent[axis] >= grid[axis]) return false;
-  return true;
+  return geometry::in_grid(geometry.rank, geometry.grid(), extent);
 }
 
 Result<std::vector<std::uint64_t>> FakeVolume::written_in_row(Ino ino, const geometry::Coord& from, std::size_t most,

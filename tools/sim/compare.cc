@@ -13,7 +13,7 @@
 #include <unordered_set>
 
 #include "commands.h"
-#include "geometry/decompose.h"
+#include "geometry/extent_grid.h"
 #include "geometry/shape_text.h"
 #include "geometry/window_spec.h"
 #include "model/trace.h"
@@ -73,7 +73,6 @@ using Windows = std::vector<geometry::Window>;
 Windows disjoint_windows(const geometry::Geometry& image, const geometry::Coord& length, unsigned count,
                          std::uint64_t most_extents, model::Random& random, std::unordered_set<std::uint64_t>& taken) {
   const geometry::ByteGeometry bytes = geometry::byte_geometry(image);
-  const geometry::Coord grid = image.grid();
   const std::uint64_t before = taken.size();
   Windows windows;
   for (unsigned tries = 0; windows.size() < count && tries < count * kTriesForAWindow; ++tries) {
@@ -82,7 +81,7 @@ Windows disjoint_windows(const geometry::Geometry& image, const geometry::Coord&
     if (geometry::piece_count(bytes, box) > kMostPieces) break;
     std::vector<std::uint64_t> extents;
     for (const geometry::Piece& piece : geometry::decompose(bytes, box))
-      extents.push_back(sim::extent_number(image.rank, grid, piece.extent));
+      extents.push_back(geometry::extent_index(bytes, piece.extent));
     const bool free = std::none_of(extents.begin(), extents.end(), [&](auto index) { return taken.contains(index); });
     if (!free) continue;
     if (!windows.empty() && taken.size() - before + extents.size() > most_extents) break;
@@ -107,8 +106,7 @@ Result<std::vector<Windows>> choose_windows(const CompareOptions& options, const
     return samples;
   };
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return volume(a) > volume(b); });
-  std::uint64_t extents = 1;
-  for (unsigned axis = 0; axis < image.rank; ++axis) extents *= image.grid()[axis];
+  const std::uint64_t extents = geometry::extent_count(image.rank, image.grid());
   model::Random random(options.seed);
   std::unordered_set<std::uint64_t> taken;
   std::vector<Windows> windows(lengths.size());
@@ -174,13 +172,12 @@ bool same_plan(const sim::System& system, const geometry::Window& window, const 
 
 // Extents that lie elsewhere than the simulator's placement, from the first extent's disk on, says.
 std::uint64_t count_misplaced(const sim::System& fresh, const sim::StoredImage& stored, std::uint64_t base) {
-  const geometry::Geometry& image = fresh.setup().image;
-  const geometry::Coord grid = image.grid();
+  const geometry::ByteGeometry bytes = geometry::byte_geometry(fresh.setup().image);
   std::uint64_t misplaced = 0;
   for (std::size_t number = 0; number < stored.places.size(); ++number) {
     const sim::ExtentPlace& place = stored.places[number];
     if (place.stored_bytes == 0) continue;
-    misplaced += place.disk != fresh.layout().disk_of(sim::extent_at(image.rank, grid, number), base) ? 1 : 0;
+    misplaced += place.disk != fresh.layout().disk_of(geometry::extent_coord(bytes, number), base) ? 1 : 0;
   }
   return misplaced;
 }

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "convert.h"
+#include "geometry/extent_grid.h"
 #include "mdfs/ondisk.h"
 
 namespace mdfs::tools {
@@ -60,13 +61,10 @@ Status MountedImage::look() {
 
 Result<std::shared_ptr<const sim::StoredImage>> MountedImage::stored() {
   auto stored = std::make_shared<sim::StoredImage>();
-  const geometry::Coord grid = geometry_.grid();
-  std::uint64_t extents = 1;
-  for (unsigned axis = 0; axis < geometry_.rank; ++axis) {
-    if (grid[axis] > kMostExtents / extents)
-      return Error{Errc::kTooBig, fmt::format("{}: more than {} extents", file_.name(), kMostExtents)};
-    extents *= grid[axis];
-  }
+  const geometry::ByteGeometry bytes = geometry::byte_geometry(geometry_);
+  const std::uint64_t extents = geometry::extent_count(geometry_.rank, geometry_.grid());
+  if (extents > kMostExtents)
+    return Error{Errc::kTooBig, fmt::format("{}: more than {} extents", file_.name(), kMostExtents)};
   stored->places.resize(extents);
   stored->disk_bytes = disk_bytes_;
   stored->rules.block_bytes = block_size_;
@@ -80,7 +78,7 @@ Result<std::shared_ptr<const sim::StoredImage>> MountedImage::stored() {
       if ((row.flags & MDFS_IOC_LAYOUT_STRIP) != 0) continue;  // simulated as it will be, once written whole
       geometry::Coord at{};
       std::copy_n(row.index, geometry_.rank, at.begin());
-      const std::uint64_t index = sim::extent_number(geometry_.rank, grid, at);
+      const std::uint64_t index = geometry::extent_index(bytes, at);
       if (index >= extents) return Error{Errc::kCorrupt, file_.name() + ": a layout beyond the image"};
       stored->places[index] = {row.disk, row.block * page->block_size, row.stored_bytes};
     }

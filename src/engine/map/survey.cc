@@ -22,31 +22,19 @@ std::uint32_t block_mask_below(const OpenObject& object, std::uint64_t byte) {
   return static_cast<std::uint32_t>((std::uint64_t{1} << byte / object.block_size) - 1);
 }
 
-// The blocks of its strips that a raw extent's sub-blocks are read from.
-void plan_parts(const OpenObject& object, const MappedExtent& extent, const std::vector<bool>& touched,
+// The blocks of its strips that a raw extent's sub-blocks are read from. `wanted`: of parts_under().
+void plan_parts(const OpenObject& object, const MappedExtent& extent, const std::vector<ByteRanges::Range>& wanted,
                 std::vector<Segment>& segments) {
   for (const StripPart& part : extent.parts) {
     std::uint64_t begin = UINT64_MAX, end = 0;
-    for (std::uint64_t i = part.begin / object.part_bytes; i < touched.size(); ++i) {
-      if (!touched[i] || i * object.part_bytes >= part.end()) continue;
-      begin = std::min(begin, std::max<std::uint64_t>(i * object.part_bytes, part.begin) - part.begin);
-      end = std::min<std::uint64_t>((i + 1) * object.part_bytes, part.end()) - part.begin;
+    for (const ByteRanges::Range& range : wanted) {
+      if (range.begin >= part.end() || range.end <= part.begin) continue;
+      begin = std::min<std::uint64_t>(begin, std::max(range.begin, part.begin) - part.begin);
+      end = std::min(range.end, part.end()) - part.begin;
     }
     if (begin < end)
       append_segments(part.stored.runs, object.block_size, align_down(begin, object.block_size),
                       align_up(end, object.block_size), nullptr, 0, segments);
-  }
-}
-
-// The sub-blocks of a raw extent's record; those that touch are one part.
-void plan_record(const OpenObject& object, const MappedExtent& extent, const std::vector<bool>& touched,
-                 std::vector<Segment>& segments) {
-  for (std::uint64_t first = 0, last = 0; first < touched.size(); first = last + 1) {
-    for (last = first; last < touched.size() && touched[last]; ++last) continue;
-    if (last == first) continue;
-    const std::uint64_t end = std::min<std::uint64_t>(last * object.part_bytes, object.extent_bytes);
-    append_segments(extent.record.runs, object.block_size, first * object.part_bytes, align_up(end, device::kAlignment),
-                    nullptr, 0, segments);
   }
 }
 
@@ -271,9 +259,12 @@ Result<WindowPlan> Survey::plan(OpenObject& object, const geometry::Window& wind
         append_segments(part.stored.runs, object.block_size, 0, part.stored.stored_bytes, nullptr, 0, segments);
       continue;
     }
-    const std::vector<bool> touched = geometry::touched_sub_blocks(object.array(), piece.in_extent, object.part_bytes);
-    plan_parts(object, extent, touched, segments);
-    if (extent.has_record()) plan_record(object, extent, touched, segments);
+    const std::vector<ByteRanges::Range> wanted = parts_under(object, piece.in_extent);
+    plan_parts(object, extent, wanted, segments);
+    if (!extent.has_record()) continue;
+    for (const ByteRanges::Range& range : wanted)
+      append_segments(extent.record.runs, object.block_size, range.begin, align_up(range.end, device::kAlignment),
+                      nullptr, 0, segments);
   }
   if (segments.empty()) return plan;
   for (const geometry::DiskPlan& disk : plan_segments(segments, core_.options.largest_request_bytes).disks) {

@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "engine/read/window_version.h"
+#include "geometry/copy_box.h"
 
 namespace mdfs::engine {
 

@@ -10,6 +10,7 @@
 #include "base/checked.h"
 #include "engine/write/held_extents.h"
 #include "engine/write/replacer.h"
+#include "geometry/copy_box.h"
 #include "mdfs/ondisk.h"
 
 namespace mdfs::engine {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "geometry/copy_box.h"
+
 namespace mdfs::engine {
 
 WindowRows::WindowRows(const OpenObject& object, const geometry::Window& window, const geometry::Box& window_box,

@@ -10,6 +10,7 @@
 #include "engine/write/replaced.h"
 #include "engine/write/replacer.h"
 #include "engine/write/window_rows.h"
+#include "geometry/copy_box.h"
 
 namespace mdfs::engine {
 

@@ -11,6 +11,7 @@
 
 #include "base/checked.h"
 #include "engine/read/window_version.h"
+#include "geometry/copy_box.h"
 #include "mdfs/ondisk.h"
 
 namespace mdfs::engine {

@@ -15,7 +15,7 @@
 #include "format/limits.h"
 #include "format/operation.h"
 #include "format/strip.h"
-#include "geometry/decompose.h"
+#include "geometry/page.h"
 #include "store/check/tree_scan.h"
 
 namespace mdfs::store {
@@ -355,13 +355,7 @@ bool ItemChecker::place_is_inside(std::uint64_t page, unsigned place) const {
   const geometry::Geometry& geometry = *current_.geometry;
   const geometry::PageBox box = geometry::page_box(geometry.rank, current_.shape.record_bytes());
   const geometry::Coord grid = geometry.grid();
-  const geometry::Coord origin = geometry::page_origin(geometry.rank, grid, box, page);
-  bool inside = true;
-  for (unsigned i = geometry.rank; i-- > 0;) {
-    inside = inside && origin[i] + place % box.side[i] < grid[i];
-    place /= static_cast<unsigned>(box.side[i]);
-  }
-  return inside;
+  return geometry::in_grid(geometry.rank, grid, geometry::extent_at(geometry.rank, grid, box, {page, place}));
 }
 
 void ItemChecker::strip(const Key& key, ConstBytes value) {

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "format/limits.h"
-#include "geometry/decompose.h"
+#include "geometry/page.h"
 #include "samples.h"
 
 namespace mdfs::format {

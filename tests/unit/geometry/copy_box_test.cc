@@ -1,5 +1,7 @@
 // Boxes copied between arrays, against a loop over single bytes.
 // SPDX-License-Identifier: Apache-2.0
+#include "geometry/copy_box.h"
+
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "generators.h"
+#include "geometry/copy_box.h"
 
 namespace mdfs::geometry {
 namespace {
@@ -98,17 +99,6 @@ RC_GTEST_PROP(ByteBoxTest, BytesOfTheBoxAreThoseOfTheWindow, ()) {
   RC_ASSERT(volume(geometry.rank, byte_box(geometry, window).length) == window_bytes(geometry, window));
   RC_ASSERT(byte_geometry(geometry).grid() == geometry.grid());
   RC_ASSERT(byte_geometry(geometry).extent_bytes() == geometry.extent_bytes());
-}
-
-RC_GTEST_PROP(SubBlockTest, ExactlyTheSubBlocksWithBytesOfTheBoxAreTouched, ()) {
-  const unsigned rank = any_rank();
-  const ByteGeometry geometry{rank, any_lengths(rank, 1, 24), any_lengths(rank, 1, 16)};
-  const Box box = any_box(rank, geometry.extent);
-  const auto sub_block = *rc::gen::inRange<std::uint64_t>(1, 50);
-  std::vector<bool> expected((geometry.extent_bytes() + sub_block - 1) / sub_block);
-  each_index(rank, box.start, box.length,
-             [&](const Coord& index) { expected[linear(rank, geometry.extent, index) / sub_block] = true; });
-  RC_ASSERT(touched_sub_blocks(geometry, box, sub_block) == expected);
 }
 
 RC_GTEST_PROP(CopyByPiecesTest, AnImageCutIntoExtentsAndReadThroughAWindowIsUnchanged, ()) {

@@ -31,14 +31,6 @@ RC_GTEST_PROP(ExtentGridTest, ExtentsAreNumberedRowMajorAndFoundByTheirNumber, (
   });
 }
 
-RC_GTEST_PROP(ExtentGridTest, AnExtentIsFoundAtThePlaceOfItsRecord, ()) {
-  const ByteGeometry geometry = any_geometry_and_box().geometry;
-  const PageBox box = page_box(geometry.rank, 32);
-  const Coord extent = any_extent(geometry);
-  const PagePlace place = page_place(geometry.rank, geometry.grid(), box, extent);
-  RC_ASSERT(extent_at(geometry.rank, geometry.grid(), box, place) == extent);
-}
-
 RC_GTEST_PROP(ExtentGridTest, BytesInsideHaveTheirPlaceInTheArrayAndTheOthersArePadding, ()) {
   const ByteGeometry geometry = any_geometry_and_box().geometry;
   const Coord extent = any_extent(geometry);

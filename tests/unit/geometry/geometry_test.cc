@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <functional>
+#include <limits>
 
 #include "mdfs/ondisk.h"
 
@@ -30,6 +31,13 @@ TEST(GeometryTest, SizesOfAPhotograph) {
   EXPECT_EQ(geometry.size_bytes(), 2048u * 3072 * 3);
   EXPECT_EQ(geometry.extent_bytes(), 49152u);
   EXPECT_EQ(geometry.grid(), (Coord{16, 24, 0}));
+}
+
+TEST(GeometryTest, TheCountOfExtentsIsTheProductAndDoesNotWrap) {
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+  EXPECT_EQ(extent_count(2, {16, 24, 5}), 16u * 24);
+  EXPECT_EQ(extent_count(3, {kMost, 3, 2}), kMost);
+  EXPECT_EQ(extent_count(3, {0, kMost, kMost}), 0u);
 }
 
 TEST(GeometryTest, AnImageGrowsByWholeSlabsUpToItsLimit) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "geometry/copy_box.h"
 #include "small_image.h"
 #include "support/fake_volume.h"
 #include "views/zarr_chunk.h"

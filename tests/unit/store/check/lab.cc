@@ -16,7 +16,7 @@
 #include "format/file_cell.h"
 #include "format/geometry_item.h"
 #include "format/strip.h"
-#include "geometry/decompose.h"
+#include "geometry/page.h"
 #include "store/check/findings.h"
 
 namespace mdfs::store {
