@@ -17,12 +17,12 @@
 
 namespace mdfs::format {
 
-// mdfs_root.
+// mdfs_root: where a tree of the commit begins.
 struct Root {
   std::uint32_t kind = MDFS_ROOT_NONE;
-  std::uint16_t level = 0;
-  std::uint64_t nodes = 0;
-  std::uint64_t id = 0;  // of what the tree stands for; 0: the main tree
+  std::uint16_t level = 0;  // of the root node; 0: a leaf
+  std::uint64_t nodes = 0;  // in the tree
+  std::uint64_t id = 0;     // of what the tree stands for; 0: the main tree
   Pointer pointer;
   Kept<sizeof(mdfs_root::reserved1)> reserved{};
   bool operator==(const Root&) const = default;
@@ -86,7 +86,7 @@ struct CommitSlot {
   CommitReserve reserve;  // as in the previous commit
 
   bool operator==(const CommitSlot&) const = default;
-  // Null if there is none.
+  // The root of this kind; null if there is none. Borrowed from the slot.
   const Root* root(std::uint32_t kind) const;
 };
 

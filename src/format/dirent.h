@@ -17,6 +17,7 @@ namespace mdfs::format {
 // The secret of a volume for the hash of its names (MDFS_KIND_SECRET). Without the secret a user cannot make
 // names of equal hash. The secret never leaves the volume.
 using NameSecret = SipKey;
+// The value of the secret's item, which has the key kSecretKey.
 ByteVector encode(const NameSecret& secret);
 // Checks: secret.length.
 Result<NameSecret> decode_secret(ConstBytes value);
@@ -32,7 +33,7 @@ static_assert(kMinCookie + kFirstCookies + kMaxReach < std::uint64_t{1} << 63);
 
 // 256 + SipHash-2-4 of the name modulo 2^63 - 2^33.
 std::uint64_t first_cookie(const NameSecret& secret, std::string_view name);
-// True if the name may have this cookie.
+// True if the name may have this cookie in an object of this `reach`.
 inline bool cookie_fits(const NameSecret& secret, std::uint64_t cookie, std::string_view name, std::uint64_t reach) {
   const std::uint64_t first = first_cookie(secret, name);
   return cookie >= first && cookie - first <= reach;
@@ -70,7 +71,7 @@ Result<Xattr> decode_xattr(ConstBytes value);
 
 // Number of items of the kinds MDFS_KIND_XATTR_REST + 0 .. for a rest of this many bytes.
 constexpr unsigned xattr_rests(std::uint32_t rest_length) { return (rest_length + MDFS_MAX_ITEM - 1) / MDFS_MAX_ITEM; }
-// Bytes of the item `number` of them.
+// Bytes of the item with this number, which is below xattr_rests(rest_length).
 constexpr std::uint32_t xattr_rest_bytes(std::uint32_t rest_length, unsigned number) {
   const std::uint32_t left = rest_length - number * MDFS_MAX_ITEM;
   return left < MDFS_MAX_ITEM ? left : MDFS_MAX_ITEM;

@@ -11,15 +11,15 @@
 
 namespace mdfs::format {
 
-// mdfs_disk_errors.
+// mdfs_disk_errors. Counts of another disk, by its UUID, are void.
 struct DiskErrors {
   Uuid disk_uuid;
-  std::int64_t since_ns = 0;  // start of the counts
+  std::int64_t since_ns = 0;  // start of the counts, nanoseconds since 1970
   std::uint64_t read_errors = 0;
   std::uint64_t write_errors = 0;
   std::uint64_t flush_errors = 0;
   std::uint64_t checksum_errors = 0;
-  std::uint64_t repaired = 0;
+  std::uint64_t repaired = 0;  // rewritten copies
 
   bool operator==(const DiskErrors&) const = default;
 };

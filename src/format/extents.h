@@ -23,29 +23,31 @@ inline constexpr unsigned kMaxPlaces = 64;
 // A zstd frame of MDFS_MAX_EXTENT bytes that do not shrink stays well below this.
 inline constexpr std::uint32_t kMaxStoredBytes = 2 * MDFS_MAX_EXTENT;
 
-// Common to all records of an image. Equal to the result of geometry::page_box for the same numbers.
+// What all records of an image have in common.
 struct ExtentTableShape {
   std::uint8_t codec = MDFS_CODEC_ZSTD;
   std::uint32_t extent_bytes = 0;  // decoded
 
   bool operator==(const ExtentTableShape&) const = default;
-  // zstd: 1; raw: one a sub-block of MDFS_SUB_BLOCK.
+  // Checksums of a record. zstd: 1; raw: one for each sub-block of MDFS_SUB_BLOCK bytes.
   unsigned checksums() const;
+  // Bytes of an encoded record.
   std::uint16_t record_bytes() const;
-  unsigned places() const;  // of a page
+  // Places of a page: those of geometry::page_box for records of this size.
+  unsigned places() const;
 };
 
 // mdfs_extent_record.
 struct ExtentRecord {
   std::uint64_t address = 0;  // packed; MDFS_SCATTERED: see the runs item
-  std::uint64_t birth = 0;    // of the blocks
-  std::uint64_t written = 0;  // of the contents; a move keeps it; at most `birth`
+  std::uint64_t birth = 0;    // generation of the blocks
+  std::uint64_t written = 0;  // generation of the contents; a move keeps it; at most `birth`
   std::uint32_t stored_bytes = 0;
-  Checksums crc32c;  // checksums() of them
+  Checksums crc32c;  // checksums() of the shape
 
   bool operator==(const ExtentRecord&) const = default;
   bool is_scattered() const { return address == MDFS_SCATTERED; }
-  // The stored bytes; of a scattered extent without the runs.
+  // The stored bytes. Those of a scattered extent lack the runs, which read_extent() adds. block_size in bytes.
   StoredExtent stored(const ExtentTableShape& shape, std::uint32_t block_size) const;
   // The record of stored bytes. The runs of a scattered extent also need their own item.
   static ExtentRecord of(const StoredExtent& extent);
@@ -62,13 +64,15 @@ class ExtentPage {
   unsigned count() const;
   bool has(unsigned place) const { return place < kMaxPlaces && ((present_ >> place) & 1) != 0; }
 
-  // Absent: a hole.
+  // The record at a place; absent: a hole.
   std::optional<ExtentRecord> get(unsigned place) const;
-  // Inserts or replaces; the record's number of checksums fits the shape.
+  // Inserts or replaces. Aborts unless the place is below shape().places(), the record has shape().checksums(), and its
+  // generations are valid.
   void set(unsigned place, const ExtentRecord& record);
+  // Makes the extent at this place a hole; nothing happens if it is one.
   void erase(unsigned place);
 
-  // The value of the page's item; an empty page is stored by erasing the item.
+  // The value of the page's item. An empty page has none (abort): erase the item.
   ByteVector encode() const;
   // Checks: extents.length, extents.checksum-type (another than CRC-32C: kNewerFormat), extents.record-bytes,
   // extents.present (count, places within the box), extents.record (generations, stored bytes in range: exactly the
@@ -88,12 +92,13 @@ class ExtentPage {
 
 // Largest number of runs in one item.
 inline constexpr std::size_t kMaxExtentRuns = MDFS_MAX_ITEM / sizeof(mdfs_extent_run);
-// mdfs_extent_run items of a scattered extent, in order of its bytes; at most kMaxExtentRuns (else abort).
+// The value of the item with the runs of a scattered extent, in order of its bytes: 1 to kMaxExtentRuns runs, none
+// empty (else abort).
 ByteVector encode_extent_runs(const Runs& runs);
 // Checks: extent-runs.length (whole runs, one at least), extent-runs.run (no empty run, a disk below 64),
 // extent-runs.blocks (their sum is `blocks`).
 Result<Runs> decode_extent_runs(ConstBytes value, std::uint64_t blocks);
-// The key of that item, of the extent at a place of the page with this key.
+// The key of that item, for the extent at a place of the page with the key `page`.
 Key extent_runs_key(const Key& page, unsigned place);
 
 // The stored bytes of the extent at a place of a page; without a record is_stored() is false. The runs of a scattered

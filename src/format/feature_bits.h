@@ -17,11 +17,12 @@ struct Features {
   std::uint64_t unknown_incompat() const { return incompat & ~MDFS_INCOMPAT_KNOWN; }
 };
 
+// All bits of both.
 constexpr Features united(const Features& a, const Features& b) {
   return {a.compat | b.compat, a.ro_compat | b.ro_compat, a.incompat | b.incompat};
 }
 
-// The access that unknown feature bits allow.
+// The access to a volume that this version may have, by the bits that it does not know.
 enum class Access : std::uint8_t { kReadWrite, kReadOnly };
 // kNewerFormat for an unknown incompatible bit.
 Result<Access> access_allowed(const Features& features);

@@ -1,4 +1,5 @@
-// Fields of on-disk structures by name: ondisk.h gives offset and type; the bytes are never cast.
+// Fields of on-disk structures by name: ondisk.h gives offset and type; the bytes are never cast. Offsets and sizes are
+// in bytes. The caller has checked that the structure lies inside the bytes.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -40,6 +41,7 @@ inline void put_uuid(MutableBytes bytes, std::size_t offset, const Uuid& uuid) {
   for (std::size_t i = 0; i < uuid.octets.size(); ++i) store_le<std::uint8_t>(bytes, offset + i, uuid.octets[i]);
 }
 
+// True if `text` stands at `offset`; false if the bytes end before.
 inline bool has_text(ConstBytes bytes, std::size_t offset, std::string_view text) {
   return offset + text.size() <= bytes.size() && as_text(bytes.subspan(offset, text.size())) == text;
 }

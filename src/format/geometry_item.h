@@ -1,4 +1,4 @@
-// Items of an image: geometry and placement.
+// Items of an image: its geometry and its placement. Units and order of axes: geometry.h, placement.h in src/geometry.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,7 +13,7 @@ namespace mdfs::format {
 // Largest number of slots of a placement, so that its item fits MDFS_MAX_ITEM.
 inline constexpr unsigned kMaxPlacementSlots = (MDFS_MAX_ITEM - sizeof(mdfs_placement)) / 6;
 
-// The geometry must have passed geometry::check.
+// The value of the item. The geometry must have passed geometry::check.
 ByteVector encode(const geometry::Geometry& geometry);
 // The same, replacing an item of this image and keeping its reserved bytes.
 ByteVector encode_over(const geometry::Geometry& geometry, ConstBytes old);
@@ -24,7 +24,7 @@ ByteVector encode_over(const geometry::Geometry& geometry, ConstBytes old);
 // The result is safe for arithmetic; geometry::check may have further rules.
 Result<geometry::Geometry> decode_geometry(ConstBytes value);
 
-// At most kMaxPlacementSlots slots (else abort).
+// The value of the item. At most kMaxPlacementSlots slots (else abort).
 ByteVector encode(const geometry::Placement& placement);
 // Checks: placement.length, placement.disks (1..64), placement.slots (disks..kMaxPlacementSlots), placement.tables
 // (rows and planes below the number of slots, disks below 64).

@@ -14,7 +14,7 @@ namespace mdfs::format {
 
 inline constexpr std::uint64_t kMaxFileBytes = std::uint64_t{1} << 62;
 
-// mdfs_inode. Field meanings: ondisk.h.
+// mdfs_inode. Field meanings: ondisk.h. Times are nanoseconds since 1970.
 struct Inode {
   std::uint32_t mode = 0;
   std::uint32_t links = 0;

@@ -22,6 +22,7 @@ struct Key {
 inline constexpr Key kMinKey{0, 0, 0};
 inline constexpr Key kMaxKey{UINT64_MAX, UINT64_MAX, UINT64_MAX};
 
+// Both need sizeof(mdfs_key) bytes from byte `offset` on (else abort).
 inline void encode(const Key& key, MutableBytes out, std::size_t offset) {
   store_le<std::uint64_t>(out, offset + offsetof(mdfs_key, object), key.object);
   store_le<std::uint64_t>(out, offset + offsetof(mdfs_key, kind), key.kind);

@@ -26,12 +26,12 @@ struct Label {
   std::uint64_t disk_blocks = 0;
   std::uint64_t zone_blocks = 0;
   std::uint64_t metadata_blocks = 0;
-  std::uint64_t room_blocks = 0;  // at least disk_blocks
-  std::int64_t created_ns = 0;
-  std::uint16_t label_number = 0;
-  std::uint32_t membership = 1;
-  std::string name;         // UTF-8, at most 64 bytes
-  std::uint8_t policy = 0;  // MDFS_POLICY_*
+  std::uint64_t room_blocks = 0;   // at least disk_blocks
+  std::int64_t created_ns = 0;     // nanoseconds since 1970
+  std::uint16_t label_number = 0;  // 0..3: which of the disk's labels
+  std::uint32_t membership = 1;    // number of changes of `members`, from 1
+  std::string name;                // UTF-8, at most 64 bytes
+  std::uint8_t policy = 0;         // MDFS_POLICY_*
   std::vector<Member> members;
   Kept<sizeof(mdfs_label::reserved0)> reserved0{};
   Kept<sizeof(mdfs_label::reserved1)> reserved1{};
@@ -43,7 +43,7 @@ struct Label {
   bool same_identity(const Label& other) const;
 };
 
-// The smallest possible size of this disk: whole label areas, with room for a block of data.
+// The smallest possible size of this disk, in blocks: whole label areas, with room for a block of data.
 std::uint64_t least_blocks(const Label& label);
 
 // Writes MDFS_SECTOR bytes with their checksum. The label must be one that decode accepts (else abort).

@@ -28,17 +28,18 @@ bool valid_disk_blocks(std::uint32_t block_size, std::uint64_t blocks);
 std::uint64_t disk_blocks(std::uint32_t block_size, std::uint64_t disk_bytes);
 
 // Defaults of mkmdfs. disk_blocks is valid.
-// Largest power of two that leaves 32 zones on the disk, at least one block, at most 1 GiB.
+// Blocks of a zone: the largest power of two that leaves 32 zones on the disk, at least one block, at most 1 GiB.
 std::uint64_t default_zone_blocks(std::uint32_t block_size, std::uint64_t disk_blocks);
-// What the space pages have room for: 16 times the disk, or the largest disk there can be.
+// Blocks that the space pages have room for: 16 times the disk, or the largest disk there can be.
 std::uint64_t default_room_blocks(std::uint32_t block_size, std::uint64_t disk_blocks);
-// A 64th of the disk in whole nodes, at least 32 nodes (fewer where that is more than a quarter), at most 1 GiB.
+// Blocks of the metadata region: a 64th of the disk in whole nodes, at least 32 nodes (fewer where that is more than a
+// quarter), at most 1 GiB.
 std::uint64_t default_metadata_blocks(std::uint32_t block_size, std::uint64_t disk_blocks);
 
 // Blocks that a tree node takes.
 constexpr std::uint64_t node_blocks(std::uint32_t block_size) { return ceil_div(MDFS_NODE_SIZE, block_size); }
 
-// Which place of a space page.
+// A space page of a disk.
 struct SpacePage {
   unsigned level = 0;      // 0 = bitmap
   std::uint64_t page = 0;  // within the level
@@ -54,7 +55,7 @@ class DiskLayout {
   // The same disk when it has another size, at most room_blocks().
   DiskLayout resized(std::uint64_t disk_blocks) const;
 
-  // The parts fit on the disk and leave at least one data block.
+  // True if the parts fit on the disk and leave at least one data block. False for labels of a damaged disk.
   bool consistent() const;
 
   std::uint32_t block_size() const { return block_size_; }

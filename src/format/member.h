@@ -33,12 +33,12 @@ inline constexpr std::uint16_t kKnownMemberFlags = MDFS_MEMBER_HOLE | MDFS_MEMBE
 // Disks in the table that are no holes.
 std::size_t count_disks(const std::vector<Member>& members);
 
-// At byte `base`; the bytes were zero.
+// Both work at byte `base` and need sizeof(mdfs_member) bytes there (else abort). decode_member checks no value.
 void encode(const Member& member, MutableBytes out, std::size_t base);
 Member decode_member(ConstBytes bytes, std::size_t base);
 
-// What holds for any table: a disk at least, no disk twice, known flags, weights, sizes that addresses reach, nothing
-// in holes. The error carries the name `check`; it is kNewerFormat for a flag that is not known here.
+// Checks a table: a disk at least, no disk twice, known flags, weights and sizes from 1, sizes that addresses reach,
+// holes that are zero. The error carries the name `check`. An unknown flag is kNewerFormat, all else kCorrupt.
 Status check_members(const std::vector<Member>& members, const char* check);
 
 }  // namespace mdfs::format

@@ -1,4 +1,4 @@
-// Nodes of the tree.
+// Nodes of the tree, in memory and as the MDFS_NODE_SIZE bytes on the disks.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -46,12 +46,14 @@ struct Node {
   bool is_leaf() const { return level == 0; }
 };
 
-// Bytes of a leaf for an item with a value of this size. A leaf holds items of at most kNodeRoom in sum.
+// Bytes that an item with a value of this size takes in a leaf, and that all items of a leaf take.
 constexpr std::size_t leaf_item_bytes(std::size_t value_bytes) { return sizeof(mdfs_leaf_slot) + value_bytes; }
 std::size_t leaf_bytes(const Node& leaf);
+// True if the items take at most kNodeRoom, or the branches are at most kMaxBranches.
 bool fits(const Node& node);
 
-// Writes MDFS_NODE_SIZE bytes. The node fits, its keys ascend, no value is larger than MDFS_MAX_ITEM (else abort).
+// Writes MDFS_NODE_SIZE bytes. The node fits, its keys ascend, no value is larger than MDFS_MAX_ITEM, and an interior
+// node has a branch (else abort).
 void encode(const Node& node, MutableBytes out);
 
 // The expected values of a node, from its parent or the commit slot. Keys of the node lie in [lower, upper].

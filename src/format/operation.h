@@ -32,7 +32,7 @@ struct OperationError {
   bool operator==(const OperationError&) const = default;
 };
 
-// mdfs_operation with its rows. A value; no thread contract.
+// mdfs_operation with its rows. Field meanings: ondisk.h. A value; no thread contract.
 struct OperationRecord {
   std::uint32_t state = MDFS_OPERATION_RUNNING;
   std::uint32_t flags = 0;           // MDFS_OPERATION_DRY_RUN, MDFS_OPERATION_OBJECT
@@ -52,18 +52,20 @@ struct OperationRecord {
   std::uint64_t items_failed = 0;
   std::array<std::uint64_t, 8> figures{};
   std::string reason;                  // cut where it is longer than the field
-  std::vector<OperationDisk> disks;    // at most MDFS_MAX_DISKS
+  std::vector<OperationDisk> disks;    // by index; at most MDFS_MAX_DISKS
   std::vector<OperationError> errors;  // at most MDFS_MAX_ERRORS
 
   bool operator==(const OperationRecord&) const = default;
   bool running() const { return state == MDFS_OPERATION_RUNNING; }
   bool dry_run() const { return (flags & MDFS_OPERATION_DRY_RUN) != 0; }
-  // Counts the error, against its disk unless something was only skipped, and lists it while there is room.
+  // Counts the error, and counts it against its disk unless the piece was skipped. Lists the error while there is room;
+  // a full list drops a second error of an object for the first of another.
   void note_error(const OperationError& error);
 };
 
 inline constexpr std::uint32_t kOperationFlags = MDFS_OPERATION_DRY_RUN | MDFS_OPERATION_OBJECT;
 
+// The value of the item. The record must be one that decode accepts (else abort).
 ByteVector encode(const OperationRecord& record);
 // Checks: operation.length, operation.state, operation.flags (unknown, or an object without the flag or the other way
 // round), operation.reason (zero padded), operation.rows (their number), operation.error (disk, what).

@@ -8,8 +8,9 @@
 
 namespace mdfs::format {
 
-// CRC-32C of all bytes, the four at `crc_offset` taken as zero.
+// CRC-32C of all bytes, the four at `crc_offset` taken as zero. They lie inside the sector.
 std::uint32_t sealed_crc32c(ConstBytes sector, std::size_t crc_offset);
+// Writes the checksum, and tests it.
 void seal(MutableBytes sector, std::size_t crc_offset);
 bool seal_holds(ConstBytes sector, std::size_t crc_offset);
 

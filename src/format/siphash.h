@@ -12,7 +12,8 @@ namespace mdfs::format {
 // Two words, as 16 bytes little endian.
 using SipKey = std::array<std::uint64_t, 2>;
 
-// Without the key it is infeasible to predict the hash of a text or to make texts of equal hash.
+// The hash of a text, of any length. Without the key it is infeasible to predict the hash of a text or to make texts of
+// equal hash.
 std::uint64_t siphash(const SipKey& key, ConstBytes text);
 
 }  // namespace mdfs::format

@@ -31,7 +31,8 @@ void make_empty_bitmap(const DiskLayout& layout, std::uint64_t page, MutableByte
 // the disk's last block, is clear).
 Status check_bitmap(const DiskLayout& layout, std::uint64_t page, const SpaceEntry& entry, ConstBytes bytes);
 
-// A page of level n > 0: the entries of the pages of level n - 1 that it stands for, the rest of it zero.
+// Writes a page of level n > 0: the entries of the pages of level n - 1 that it stands for, the rest of it zero. The
+// entries fit (else abort).
 void encode_space_page(const std::vector<SpaceEntry>& entries, MutableBytes out);
 // Checks: space.size, space.checksum, space.entry (place 0 or 1), space.free-count (sum of its entries).
 // `page` is its number in `level`.

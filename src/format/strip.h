@@ -20,12 +20,12 @@ namespace mdfs::format {
 // part behind the other. A value; no thread contract.
 struct Strip {
   Address address;
-  std::uint64_t birth = 0;    // of the blocks
-  std::uint64_t written = 0;  // of the contents: a move keeps it; at most `birth`
-  std::uint64_t places = 0;
-  std::uint64_t live = 0;
-  std::uint32_t begin = 0;
-  std::uint32_t bytes = 0;
+  std::uint64_t birth = 0;            // generation of the blocks
+  std::uint64_t written = 0;          // generation of the contents: a move keeps it; at most `birth`
+  std::uint64_t places = 0;           // bit i: the extent at place i has a part
+  std::uint64_t live = 0;             // bit i: that part counts; blocks of others are no longer the strip's
+  std::uint32_t begin = 0;            // byte of each extent
+  std::uint32_t bytes = 0;            // of each part
   std::vector<std::uint32_t> crc32c;  // of each block of each part
   Kept<sizeof(mdfs_strip::reserved)> reserved{};
 
@@ -33,8 +33,9 @@ struct Strip {
   std::uint32_t end() const { return begin + bytes; }
   // True if the part of the extent at this place is live.
   bool has(unsigned place) const { return place < kMaxPlaces && ((live >> place) & 1) != 0; }
+  // Blocks of each part. block_size in bytes, here and below.
   unsigned part_blocks(std::uint32_t block_size) const { return (bytes + block_size - 1) / block_size; }
-  // The blocks of the part of a place in `places`.
+  // The blocks of a part, and their checksums. The place is one of `places` (else abort).
   Run part(unsigned place, std::uint32_t block_size) const;
   std::span<const std::uint32_t> part_checksums(unsigned place, std::uint32_t block_size) const;
   // That part, in whole blocks.
@@ -44,10 +45,10 @@ struct Strip {
   unsigned order_of(unsigned place) const;
 };
 
-// Largest number of parts of this many blocks in one item.
+// Largest number of parts of this many blocks (1 at least) in one item.
 unsigned strip_parts(unsigned part_blocks);
 
-// The value of a strip's item; one without live parts is stored by erasing the item.
+// The value of a strip's item. A strip without live parts has none (abort): erase the item.
 ByteVector encode(const Strip& strip);
 // Checks: strip.length, strip.checksum-type (kNewerFormat), strip.record (generations, a disk below 64, padding zero),
 // strip.places (places within the page, `live` among them, neither 0), strip.range (at least one byte, within the
