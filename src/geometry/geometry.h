@@ -17,8 +17,8 @@ inline constexpr unsigned kMaxRank = 3;
 inline constexpr std::uint64_t kMaxExtentBytes = 16u << 20;
 inline constexpr std::uint64_t kMaxImageBytes = std::uint64_t{1} << 62;
 inline constexpr unsigned kMaxChannels = 65535;
-inline constexpr std::size_t kMaxUnitBytes = 7;
-inline constexpr int kMinCodecLevel = -100;  // of any codec
+inline constexpr std::size_t kMaxUnitBytes = 7;  // of the name of a unit, such as "um"
+inline constexpr int kMinCodecLevel = -100;      // of any codec
 inline constexpr int kMaxCodecLevel = 22;
 
 // One number for each axis, slowest axis first. Entries beyond the rank are 0 and ignored.
@@ -27,9 +27,11 @@ using Coord = std::array<std::uint64_t, kMaxRank>;
 // Values are those of MDFS_TYPE_* in ondisk.h.
 enum class ElementType : std::uint8_t { kU8 = 1, kU16, kU32, kU64, kI8, kI16, kI32, kI64, kF16, kF32, kF64 };
 
+// Bytes and names of an element.
 unsigned element_bytes(ElementType type);
 std::string_view name(ElementType type);         // "u8", "f32"
 std::string_view numpy_descr(ElementType type);  // "|u1", "<f4"
+// Parses name(); kInvalidArgument lists the names.
 Result<ElementType> parse_element_type(std::string_view text);
 
 // How the bytes of extents are encoded. Values: MDFS_CODEC_* in ondisk.h; rows of codec/codec_table.cc.
@@ -64,22 +66,25 @@ struct Geometry {
   Coord grid() const;                  // extents along each axis: ceil(shape / extent)
 };
 
-// Axes have lower-case letters other than c (channel) and l (level), which window specifications reserve.
-bool is_axis_letter(char letter);
 // Extents of a grid; saturating.
 std::uint64_t extent_count(unsigned rank, const Coord& grid);
 // True if the index lies inside the grid along each axis.
 bool in_grid(unsigned rank, const Coord& grid, const Coord& extent);
 
+// Axes have lower-case letters other than c (channel) and l (level), which window specifications reserve.
+bool is_axis_letter(char letter);
+
 // Checks all rules of a geometry: rank, one name for each axis, no zero lengths (shape[0] may be 0), products without
-// overflow, limits. Call the member functions above only after this check.
+// overflow, limits. Else kInvalidArgument or kTooBig, with the field and what is allowed. Call the member functions
+// above only after this check.
 Status check(const Geometry& geometry);
 
 // Largest canonical file along the slowest axis: whole slabs of at most kMaxImageBytes, and at most as many pages
 // of the extent table as have numbers. The geometry must have passed check().
 std::uint64_t max_bytes(const Geometry& geometry);
 
-// A half-open box in samples. Axes with `single` set were given as one index and vanish from an array's shape.
+// A half-open box in samples, slowest axis first. Axes with `single` set were given as one index and vanish from an
+// array's shape.
 struct Window {
   Coord start{};
   Coord length{};
@@ -91,7 +96,8 @@ struct Window {
 
 // The window of the whole image.
 Window whole(const Geometry& geometry);
-// Checks that the window lies inside the image, with no zero length and a valid channel. The error names the range.
+// Checks that the window lies inside the image, with no zero length and a valid channel. Else kOutOfRange or
+// kInvalidArgument; the error names the range.
 Status check(const Geometry& geometry, const Window& window);
 // Bytes of the window's canonical layout.
 std::uint64_t window_bytes(const Geometry& geometry, const Window& window);

@@ -18,6 +18,7 @@ struct PlanPart {
   std::uint64_t length_bytes = 0;  // 0: no request
 };
 
+// Bounds of the requests to a disk.
 struct DiskLimits {
   std::uint64_t max_request_bytes = 256u << 10;  // at least 1; a multiple of the block size for O_DIRECT
   // Two requests with at most this many other bytes between them become one that reads the gap as well. For reads
@@ -33,6 +34,7 @@ struct RequestPiece {
   std::uint64_t length_bytes = 0;
 };
 
+// A request to a disk.
 struct PlanRequest {
   std::uint64_t offset_bytes = 0;
   std::uint64_t length_bytes = 0;
@@ -40,6 +42,7 @@ struct PlanRequest {
   std::size_t piece_count = 0;
 };
 
+// All requests to one disk.
 struct DiskPlan {
   unsigned disk = 0;
   std::vector<PlanRequest> requests;  // ascending, disjoint

@@ -9,8 +9,9 @@
 
 namespace mdfs::geometry {
 
-// Parses a specification for this geometry. Errors name the problem: unknown axis, axis twice, outside
-// the image, zero length, number too large, a pyramid level that does not exist.
+// Parses a specification of at most 255 bytes for this geometry, which has passed check(). kInvalidArgument,
+// kOutOfRange and kOverflow name the problem: unknown axis, axis twice, outside the image, zero length, number too
+// large, a pyramid level that does not exist.
 Result<Window> parse_window(const Geometry& geometry, std::string_view spec);
 // The canonical spelling: axes in order, whole axes left out; "all" for the whole image.
 std::string to_spec(const Geometry& geometry, const Window& window);
