@@ -347,7 +347,7 @@ class Compared(Base):
         self.remount("model=sparc-disk")
         self.assertIn("another machine", fails(MDFS_SIM, "compare", "raid3", self.volume / "image"))
         self.assertIn("not on a mounted", fails(MDFS_SIM, "compare", "raid3", self.volume.disks[0]))
-        self.assertIn("no image", fails(MDFS_SIM, "compare", "raid3", self.plain()))
+        self.assertIn("not an image", fails(MDFS_SIM, "compare", "raid3", self.plain()))
 
     def plain(self):
         write_all(self.volume / "plain", b"x")

@@ -30,7 +30,7 @@ class JpegWalk {
     for (bool scanned = false;;) {
       MDFS_TRY_ASSIGN(const unsigned marker, next_marker());
       if (marker == kEndOfImage && scanned) return {};
-      if (marker == kEndOfImage) return {Errc::kBadData, name_ + ": JPEG without a picture"};
+      if (marker == kEndOfImage) return {Errc::kBadData, name_ + ": the JPEG file holds no picture"};
       if (marker == kStartOfImage || marker == kTemporary || is_restart(marker)) continue;
       MDFS_TRY(skip_segment());
       if (marker != kStartOfScan) continue;

@@ -22,7 +22,7 @@ Result<mdfs_ioc_lost> next_page(const File& file, std::uint64_t from) {
   page.next = from;
   if (::ioctl(file.fd(), MDFS_IOC_LOST, &page) != 0) return from_errno(errno, file.name() + ": lost files");
   if (page.count > MDFS_IOC_LOST_ROWS || (page.next != 0 && page.next <= from))
-    return Error{Errc::kCorrupt, file.name() + ": the daemon's answer"};
+    return Error{Errc::kCorrupt, file.name() + ": the daemon's answer is invalid"};
   return page;
 }
 

@@ -80,7 +80,7 @@ Status read_command(const ReadArguments& arguments) {
   for (std::uint64_t at = 0; at < bytes;) {
     const MutableBytes part = buffer.bytes().first(static_cast<std::size_t>(std::min(kReadPartBytes, bytes - at)));
     MDFS_TRY_ASSIGN(const std::size_t got, bound.read_at(at, part));
-    if (got == 0) return {Errc::kIo, arguments.path + ": the window ended early"};
+    if (got == 0) return {Errc::kIo, arguments.path + ": the read returned fewer bytes than the window has"};
     MDFS_TRY(sink->write(part.first(got)));
     progress.add(got);
     at += got;
@@ -268,7 +268,8 @@ Status explain_command(const ExplainArguments& arguments) {
   mdfs_ioc_plan plan{};
   const int result = mdfs_plan(open.image.get(), &window, &plan);
   if (result < 0) return library_error(result, arguments.path);
-  if (plan.disk_count > MDFS_IOC_MAX_DISKS) return {Errc::kCorrupt, "the daemon's answer is invalid"};
+  if (plan.disk_count > MDFS_IOC_MAX_DISKS)
+    return {Errc::kCorrupt, arguments.path + ": the daemon's answer is invalid"};
   if (arguments.json)
     print_json(arguments, open, plan);
   else

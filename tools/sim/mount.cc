@@ -28,7 +28,7 @@ Status ask(const File& file, unsigned long command, T& value) {
   if (::ioctl(file.fd(), command, &value) == 0) return {};
   if (errno == ENOTTY) return Error{Errc::kInvalidArgument, file.name() + ": not on a mounted MDFS volume"};
   if (errno == EINVAL && command == MDFS_IOC_GET_GEOMETRY)
-    return Error{Errc::kInvalidArgument, file.name() + ": no image"};
+    return Error{Errc::kInvalidArgument, file.name() + ": not an image"};
   return from_errno(errno, file.name());
 }
 
@@ -49,8 +49,10 @@ Status MountedImage::look() {
   MDFS_TRY(ask(file_, MDFS_IOC_VOLUME, volume));
   disks_ = volume.disk_count;
   block_size_ = volume.block_size;
-  if (disks_ == 0 || disks_ > MDFS_IOC_MAX_DISKS || block_size_ == 0)
-    return Error{Errc::kNotSupported, fmt::format("{}: a volume of {} disks", file_.name(), disks_)};
+  if (disks_ == 0 || disks_ > MDFS_IOC_MAX_DISKS)
+    return Error{Errc::kNotSupported, fmt::format("{}: the volume has {} disks; this program supports 1 to {}",
+                                                  file_.name(), disks_, MDFS_IOC_MAX_DISKS)};
+  if (block_size_ == 0) return Error{Errc::kCorrupt, file_.name() + ": the daemon's answer is invalid"};
   for (unsigned i = 0; i < disks_; ++i)
     disk_bytes_.push_back(static_cast<double>(volume.disks[i].blocks) * block_size_);
   mdfs_ioc_model model{};
