@@ -47,7 +47,8 @@ Result<std::uint64_t> UringDisk::size_of(const std::string& name, int fd) {
   int sector = 0;
   if (::ioctl(fd, BLKGETSIZE64, &size) != 0 || ::ioctl(fd, BLKSSZGET, &sector) != 0) return from_errno(errno, name);
   if (sector <= 0 || kAlignment % static_cast<unsigned>(sector) != 0)
-    return {Errc::kNotSupported, fmt::format("{}: sectors of {} bytes", name, sector)};
+    return {Errc::kNotSupported,
+            fmt::format("{}: the sectors have {} bytes; the size must divide {}", name, sector, kAlignment)};
   return align_down(size, kAlignment);
 }
 

@@ -173,14 +173,14 @@ std::uint64_t Space::spare_data(Purpose purpose) const {
 
 Status Space::reserve(const SpaceAmount& amount, Purpose purpose) {
   std::unique_lock lock(mutex_);
-  if (!knows_freed_) return {Errc::kNoSpace, "before the first commit of this mount"};
+  if (!knows_freed_) return {Errc::kNoSpace, "free blocks are unknown before the first commit of this mount"};
   reserved_ += {0, amount.items, amount.bytes};  // first, so that what is taken meanwhile leaves room for them
   // Only a transaction that frees may use what is kept for working.
   const Purpose leaves = purpose == Purpose::kFreeing ? Purpose::kReserved : purpose;
   const auto find_room = [&]() -> Status {
     if (amount.items > 0) MDFS_TRY(keep_room(lock, tree_.changed, kept_nodes(leaves), purpose));
     if (spare_data(purpose) >= amount.blocks) return {};
-    return {Errc::kNoSpace, fmt::format("{} blocks", amount.blocks)};
+    return {Errc::kNoSpace, fmt::format("{} blocks are needed, {} are free", amount.blocks, spare_data(purpose))};
   };
   Status status = find_room();
   while (!status.ok() && wait_for_discards(lock)) status = find_room();
@@ -230,7 +230,9 @@ alloc::Answer Space::allocate_once(const AllocationRequest& request) {
 
 Result<Run> Space::allocate(const AllocationRequest& request, std::uint64_t reserved) {
   if (request.blocks == 0 || request.disk >= members_.size())
-    return Error{Errc::kInvalidArgument, fmt::format("{} blocks on disk {}", request.blocks, request.disk)};
+    return Error{Errc::kInvalidArgument,
+                 fmt::format("allocation of {} blocks on disk {}; at least 1 on a disk below {}", request.blocks,
+                             request.disk, members_.size())};
   const std::uint64_t covered = std::min<std::uint64_t>(reserved, request.blocks);
   for (std::uint64_t ahead = 0;; ahead = kPagesAhead) {  // a search that continues reads more at once
     std::unique_lock lock(mutex_);
@@ -260,7 +262,8 @@ void Space::abandon(const Run& run) {
 
 Result<Run> Space::freeze_range(unsigned disk, std::uint32_t blocks, const std::vector<Run>& keep) {
   if (blocks == 0 || disk >= members_.size())
-    return Error{Errc::kInvalidArgument, fmt::format("{} blocks on disk {}", blocks, disk)};
+    return Error{Errc::kInvalidArgument, fmt::format("range of {} blocks on disk {}; at least 1 on a disk below {}",
+                                                     blocks, disk, members_.size())};
   alloc::AvoidedRanges avoid;
   for (const Run& run : keep)
     if (run.disk == disk) avoid[run.block] = std::max(avoid[run.block], run.block + run.blocks);
@@ -479,7 +482,7 @@ Status Space::keep_room(std::unique_lock<std::mutex>& lock, std::uint64_t nodes,
 
 Status Space::fill_pool(std::size_t nodes, Purpose purpose, const SpaceAmount& reserved) {
   std::unique_lock lock(mutex_);
-  if (!knows_freed_) return {Errc::kNoSpace, "before the first commit of this mount"};
+  if (!knows_freed_) return {Errc::kNoSpace, "free blocks are unknown before the first commit of this mount"};
   const auto fill = [&]() -> Status {
     while (pool_.size() + far_.size() < nodes) MDFS_TRY(take_into_pool(lock, purpose, Where::kAnywhere));
     // Purposes other than kNormal may use the space that is kept for working.

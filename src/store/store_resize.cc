@@ -53,9 +53,10 @@ Status StoreImpl::check_size(unsigned index, std::uint64_t blocks) {
   if (members_[index].member.is_draining())
     return {Errc::kInvalidArgument, fmt::format("disk {} is being drained", index)};
   const DiskLayout now = layout(index);
-  if (!format::valid_disk_blocks(now.block_size(), blocks) || blocks > now.room_blocks() ||
-      blocks < format::least_blocks(*members_[index].label))
-    return {Errc::kInvalidArgument, fmt::format("a disk of {} blocks", blocks)};
+  const std::uint64_t least = format::least_blocks(*members_[index].label);
+  if (!format::valid_disk_blocks(now.block_size(), blocks) || blocks > now.room_blocks() || blocks < least)
+    return {Errc::kInvalidArgument, fmt::format("disk {}: a size of {} blocks; {} to {} are possible", index, blocks,
+                                                least, now.room_blocks())};
   const std::uint64_t change = blocks > now.blocks() ? blocks - now.blocks() : now.blocks() - blocks;
   if (change < kEndBytes / now.block_size())
     return {Errc::kInvalidArgument, fmt::format("disk {}: the new size differs by {} blocks, must be at least {}",
@@ -67,7 +68,9 @@ Status StoreImpl::set_disk_end(unsigned index, std::uint64_t blocks, std::uint64
   const std::lock_guard one_at_a_time(members_mutex_);
   MDFS_TRY(check_member(index));
   const DiskLayout now = layout(index);
-  if (blocks > now.blocks()) return {Errc::kInvalidArgument, fmt::format("a disk of {} blocks", blocks)};
+  if (blocks > now.blocks())
+    return {Errc::kInvalidArgument,
+            fmt::format("disk {}: a new end at {} blocks; at most {} are possible", index, blocks, now.blocks())};
   if (blocks < now.blocks()) MDFS_TRY(check_size(index, blocks));
   const auto set = [&] {
     return at_rest([&]() -> Status {

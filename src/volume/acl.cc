@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "volume/acl.h"
 
+#include <fmt/format.h>
 #include <linux/posix_acl_xattr.h>
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <string>
 
 namespace mdfs::volume {
 namespace {
@@ -16,22 +18,26 @@ constexpr std::size_t kEntryBytes = sizeof(posix_acl_xattr_entry);
 bool has_id(std::uint16_t tag) { return tag == AclEntry::kUser || tag == AclEntry::kGroup; }
 
 Status check(const Acl& acl) {
-  const Error bad{Errc::kInvalidArgument, "access control list"};
+  const auto bad = [](const char* what) {
+    return Error{Errc::kInvalidArgument, std::string("access control list: ") + what};
+  };
   unsigned seen = 0;
   std::uint16_t last = 0;
   for (const AclEntry& entry : acl) {
-    if (entry.tag < last || entry.permissions > 7) return bad;
+    if (entry.tag < last) return bad("the entries must be in the order of their tags");
+    if (entry.permissions > 7) return bad("the permissions of an entry must be at most 7");
     if (has_id(entry.tag)) {
-      if (entry.id == AclEntry::kNoId) return bad;
+      if (entry.id == AclEntry::kNoId) return bad("the entry of a user or a group needs an id");
     } else if ((seen & entry.tag) != 0) {
-      return bad;
+      return bad("an entry without an id occurs twice");
     }
     seen |= entry.tag;
     last = entry.tag;
   }
   constexpr unsigned kNeeded = AclEntry::kUserObject | AclEntry::kGroupObject | AclEntry::kOther;
-  if ((seen & kNeeded) != kNeeded) return bad;
-  if ((seen & (AclEntry::kUser | AclEntry::kGroup)) != 0 && (seen & AclEntry::kMask) == 0) return bad;
+  if ((seen & kNeeded) != kNeeded) return bad("entries are needed for the owner, the group and others");
+  if ((seen & (AclEntry::kUser | AclEntry::kGroup)) != 0 && (seen & AclEntry::kMask) == 0)
+    return bad("entries of users and groups need a mask");
   return {};
 }
 
@@ -77,15 +83,20 @@ bool acl_allows(const Acl& acl, uid_t owner, gid_t group, const Caller& caller, 
 Result<Acl> parse_acl(ConstBytes value) {
   if (value.empty()) return Acl{};
   if (value.size() < kHeaderBytes || (value.size() - kHeaderBytes) % kEntryBytes != 0)
-    return Error{Errc::kInvalidArgument, "length of an access control list"};
-  if (load_le<std::uint32_t>(value, 0) != POSIX_ACL_XATTR_VERSION)
-    return Error{Errc::kNotSupported, "version of an access control list"};
+    return Error{Errc::kInvalidArgument,
+                 fmt::format("access control list: {} bytes; {} are needed, and {} for each entry", value.size(),
+                             kHeaderBytes, kEntryBytes)};
+  const auto version = load_le<std::uint32_t>(value, 0);
+  if (version != POSIX_ACL_XATTR_VERSION)
+    return Error{Errc::kNotSupported, fmt::format("access control list: version {}; version {} is supported", version,
+                                                  POSIX_ACL_XATTR_VERSION)};
   Acl acl;
   for (std::size_t at = kHeaderBytes; at < value.size(); at += kEntryBytes) {
     AclEntry entry{load_le<std::uint16_t>(value, at), load_le<std::uint16_t>(value, at + 2),
                    load_le<std::uint32_t>(value, at + 4)};
     const bool one_known_tag = (entry.tag & (entry.tag - 1)) == 0 && entry.tag != 0 && entry.tag <= AclEntry::kOther;
-    if (!one_known_tag) return Error{Errc::kInvalidArgument, "tag in an access control list"};
+    if (!one_known_tag)
+      return Error{Errc::kInvalidArgument, fmt::format("access control list: unknown tag {}", entry.tag)};
     if (!has_id(entry.tag)) entry.id = AclEntry::kNoId;
     acl.push_back(entry);
   }

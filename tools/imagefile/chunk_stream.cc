@@ -154,7 +154,8 @@ class LzwStream final : public ChunkStream {
     MDFS_TRY_ASSIGN(const ConstBytes start, input_.peek());
     fresh_ = false;
     if (start.size() >= 2 && start[0] == std::byte{0} && (start[1] & std::byte{1}) != std::byte{0})
-      return {Errc::kNotSupported, "LZW as before TIFF 6.0"};
+      return {Errc::kNotSupported,
+              "the LZW codes are in the bit order of before TIFF 6.0; convert the file to TIFF with deflate"};
     return {};
   }
 

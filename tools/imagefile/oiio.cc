@@ -130,10 +130,13 @@ Result<ArrayInfo> array_of_spec(std::string_view format, const OIIO::ImageSpec& 
   const auto row = std::find_if(kTypes.begin(), kTypes.end(),
                                 [&](const TypeRow& candidate) { return candidate.oiio == spec.format.basetype; });
   if (row == kTypes.end())
-    return Error{Errc::kNotSupported, fmt::format("{}: element type {}", name, spec.format.c_str())};
+    return Error{Errc::kNotSupported, fmt::format("{}: samples of type {}; convert them to integers or floating point",
+                                                  name, spec.format.c_str())};
   if (spec.width < 1 || spec.height < 1 || spec.nchannels < 1 || spec.depth > 1 || spec.deep)
-    return Error{Errc::kNotSupported, fmt::format("{}: a picture of {}x{}x{} with {} channels{}", name, spec.depth,
-                                                  spec.height, spec.width, spec.nchannels, spec.deep ? " (deep)" : "")};
+    return Error{Errc::kNotSupported,
+                 fmt::format("{}: a picture of {}x{}x{} with {} channels{}; it must have a depth of 1, and one "
+                             "row, column and channel or more, without deep samples",
+                             name, spec.depth, spec.height, spec.width, spec.nchannels, spec.deep ? " (deep)" : "")};
   ArrayInfo array;
   array.type = row->type;
   array.lengths = {static_cast<std::uint64_t>(spec.height), static_cast<std::uint64_t>(spec.width)};
@@ -168,7 +171,8 @@ class OiioSource final : public BandSource {
     const int rows = std::min(tiled ? spec.tile_height : kBandRows, spec.height - row_);
     const std::uint64_t bytes = spec.scanline_bytes() * static_cast<std::uint64_t>(rows);
     if (bytes > kMaxBandBytes)
-      return {Errc::kTooBig, fmt::format("{}: {} rows of it take {}", name_, rows, tools::format_size(bytes))};
+      return {Errc::kTooBig, fmt::format("{}: {} rows take {}; at most {} are read at once", name_, rows,
+                                         tools::format_size(bytes), tools::format_size(kMaxBandBytes))};
     band_.resize(static_cast<std::size_t>(bytes));
     const int begin = spec.y + row_;
     const bool read = tiled ? input_->read_tiles(page_, 0, spec.x, spec.x + spec.width, begin, begin + rows, spec.z,
@@ -423,7 +427,7 @@ Result<std::unique_ptr<ImageSource>> open(const std::string& path, std::optional
     input->threads(1);  // the reader of TIFF overlooks errors of its own threads
     MDFS_TRY(check_read_format(input->format_name(), path));
     if (page && !input->seek_subimage(static_cast<int>(std::min(*page, kMaxPages)), 0))
-      return Error{Errc::kOutOfRange, fmt::format("{}: there is no page {}", path, *page)};
+      return Error{Errc::kOutOfRange, fmt::format("{}: the file has no page {}; pages count from 0", path, *page)};
     MDFS_TRY_ASSIGN(ArrayInfo array, array_of_spec(input->format_name(), input->spec(), path));
     if (!page) {
       MDFS_TRY_ASSIGN(const unsigned count, count_pages(*input, array, facts, path));

@@ -124,17 +124,20 @@ std::optional<std::uint64_t> frame_number(const Pattern& pattern, std::string_vi
   return number;
 }
 
+std::string name_of(const Pattern& pattern) {
+  return fmt::format("{}{}<number>{}", pattern.folder, pattern.prefix, pattern.suffix);
+}
+
 Result<std::pair<std::uint64_t, std::uint64_t>> frame_range(const Pattern& pattern, const SourceOptions& options) {
   if (options.frames) {
     const auto [first, last] = *options.frames;
     if (first > last || last - first >= kMaxFrames)
       return Error{Errc::kUsage,
-                   fmt::format("frames {}-{}: give 1 to {} frames, the first one first", first, last, kMaxFrames)};
+                   fmt::format("--frames {}-{}: give 1 to {} frames, the first one first", first, last, kMaxFrames)};
     return *options.frames;
   }
   MDFS_TRY_ASSIGN(const std::vector<std::uint64_t> found, find_frames(pattern));
-  if (found.empty())
-    return Error{Errc::kNotFound, fmt::format("{}{}<number>{}", pattern.folder, pattern.prefix, pattern.suffix)};
+  if (found.empty()) return Error{Errc::kNotFound, name_of(pattern)};
   for (std::size_t i = 1; i < found.size(); ++i)
     if (found[i] != found[0] + i)
       return Error{Errc::kNotFound,
@@ -183,7 +186,8 @@ Result<std::vector<std::uint64_t>> find_frames(const Pattern& pattern) {
 
 Result<std::unique_ptr<ImageSource>> open_sequence(const Pattern& pattern, const SourceOptions& options) {
   if (options.raw_type || options.page)
-    return Error{Errc::kNotSupported, "a sequence of raw files, or --page with a sequence"};
+    return Error{Errc::kNotSupported, fmt::format("{}: {} cannot be given with a sequence", name_of(pattern),
+                                                  options.page ? "--page" : "--type")};
   MDFS_TRY_ASSIGN(const auto range, frame_range(pattern, options));
   MDFS_TRY_ASSIGN(auto first, open_source(pattern.path(range.first), {}));
   const ArrayInfo frame = first->array();
@@ -203,9 +207,11 @@ Result<std::unique_ptr<ImageSource>> open_sequence(const Pattern& pattern, const
 
 Result<std::unique_ptr<ImageSink>> create_sequence(const Pattern& pattern, const ArrayInfo& array, bool overwrite) {
   if (array.lengths.size() < 2 || array.axes.size() != array.lengths.size() || array.axes[1] == 'c')
-    return Error{Errc::kNotSupported, "a sequence of files needs an image of two axes or more"};
+    return Error{Errc::kNotSupported,
+                 fmt::format("{}: a sequence of files needs an image of two axes or more", name_of(pattern))};
   if (array.lengths[0] > kMaxFrames)
-    return Error{Errc::kTooBig, fmt::format("{} frames: at most {} files are written", array.lengths[0], kMaxFrames)};
+    return Error{Errc::kTooBig, fmt::format("{}: {} frames; at most {} files are written", name_of(pattern),
+                                            array.lengths[0], kMaxFrames)};
   ArrayInfo frame = array;
   frame.lengths.erase(frame.lengths.begin());
   frame.axes.erase(0, 1);

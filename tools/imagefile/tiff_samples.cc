@@ -384,7 +384,8 @@ Status verify_tiff_page(ByteSource& bytes, const TiffFile& tiff, std::uint64_t p
     return {Errc::kNotSupported, fmt::format("{}: page {}: a TIFF layout with {}", name, page,
                                              layout.has_bits ? "the lowest bit first" : "no width of its samples")};
   if (layout.row_bytes > kMaxBandBytes)
-    return {Errc::kTooBig, fmt::format("{}: page {}: rows of {} bytes", name, page, layout.row_bytes)};
+    return {Errc::kTooBig, fmt::format("{}: page {}: the rows have {}; at most {} are read at once", name, page,
+                                       tools::format_size(layout.row_bytes), tools::format_size(kMaxBandBytes))};
   for (std::uint64_t first = 0; first < layout.chunks; first += kChunksAtOnce) {
     const std::uint64_t batch = std::min(kChunksAtOnce, layout.chunks - first);
     MDFS_TRY_ASSIGN(const auto chunks, read_tiff_chunks(bytes, tiff, layout, first, batch));

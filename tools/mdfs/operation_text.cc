@@ -251,7 +251,8 @@ Status operation_outcome(const mdfs_ioc_operation& operation, const OperationWor
 Result<std::uint64_t> parse_budget(const std::string& text) {
   constexpr std::uint64_t kLeast = 4096;
   MDFS_TRY_ASSIGN(const std::uint64_t bytes, named("--budget", parse_size(text, "rate")));
-  if (bytes < kLeast) return Error{Errc::kUsage, "--budget: must be at least 4096 bytes a second"};
+  if (bytes < kLeast)
+    return Error{Errc::kUsage, fmt::format("--budget {}: must be at least {} bytes a second", text, kLeast)};
   return bytes;
 }
 

@@ -122,7 +122,8 @@ class Stopwatch {
   Stopwatch(std::uint64_t seed, bool write, std::uint64_t largest) : random_(seed), write_(write), buffer_(largest) {}
   Status read(std::uint64_t at, MutableBytes room) {
     MDFS_TRY_ASSIGN(const std::size_t got, file_.read_at(at, room));
-    if (got != room.size()) return Error{Errc::kIo, fmt::format("{}: a short read at {}", file_.name(), at)};
+    if (got != room.size())
+      return Error{Errc::kIo, fmt::format("{}: read {} of {} bytes at byte {}", file_.name(), got, room.size(), at)};
     return {};
   }
 

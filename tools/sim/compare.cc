@@ -195,9 +195,10 @@ std::optional<double> compressed_share(const geometry::Geometry& image, const si
 }
 
 // As the simulator sees the mounted image: whole samples of so many bytes.
-Result<geometry::Geometry> simulated_image(const geometry::Geometry& image) {
+Result<geometry::Geometry> simulated_image(const geometry::Geometry& image, const std::string& path) {
   if (image.sample_bytes() > geometry::kMaxChannels)
-    return Error{Errc::kNotSupported, fmt::format("samples of {} bytes", image.sample_bytes())};
+    return Error{Errc::kNotSupported, fmt::format("{}: samples of {} bytes; at most {} are simulated", path,
+                                                  image.sample_bytes(), geometry::kMaxChannels)};
   geometry::Geometry result = image;
   result.type = geometry::ElementType::kU8;
   result.channels = static_cast<unsigned>(image.sample_bytes());
@@ -226,7 +227,7 @@ Result<Subject> subject_of(const CompareOptions& options, const model::Machine& 
     return Error{Errc::kInvalidArgument,
                  fmt::format("machine {}: all its stages are per window, and disks see no windows", machine.name)};
   setup.disks = mounted.disks();
-  MDFS_TRY_ASSIGN(setup.image, simulated_image(mounted.geometry()));
+  MDFS_TRY_ASSIGN(setup.image, simulated_image(mounted.geometry(), path));
   MDFS_TRY_ASSIGN(setup.stored, mounted.stored());
   MDFS_TRY_ASSIGN(sim::System system, sim::System::make(setup));
   sim::Setup by_placement = setup;
