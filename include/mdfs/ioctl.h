@@ -127,13 +127,13 @@ struct mdfs_ioc_volume {
   uint32_t policy; /* MDFS_POLICY_* of this mount, for objects without their own */
   uint32_t flags;  /* MDFS_VOLUME_* */
   uint32_t reserved0;
-  char read_only_reason[128];
+  char read_only_reason[512]; /* of a longer text its beginning and end, with an ellipsis between them */
   struct {
     uint8_t uuid[16];
     uint32_t state; /* 0 healthy, 1 missing, 2 stale, 3 failed, 4 none (removed), 5 draining */
     uint32_t weight;
     uint64_t blocks, free_blocks;
-    char name[96]; /* end of the path if longer */
+    char name[168];        /* of a longer path its end, after an ellipsis */
   } disks[MDFS_IOC_MAX_DISKS];
 };
 

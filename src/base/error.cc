@@ -75,6 +75,10 @@ std::string Error::message() const {
   return where.empty() ? text : text + ": " + where;
 }
 
+std::string Error::within(Errc outer) const {
+  return info(code).text == info(outer).text && !where.empty() ? where : message();
+}
+
 Error from_errno(int posix_errno, std::string where) {
   for (const ErrcInfo& row : kTable)
     if (row.posix_errno == posix_errno) return Error{row.code, std::move(where)};

@@ -72,6 +72,8 @@ struct Error {
   int posix_errno() const { return info(code).posix_errno; }
   // "text: where", one line.
   std::string message() const;
+  // For the text of an error of the code `outer`: without "text: ", where that would come twice.
+  std::string within(Errc outer) const;
 };
 
 // The error for an errno of the operating system: the first row with that number, else kIo with the system's text.

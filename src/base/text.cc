@@ -27,6 +27,8 @@ std::optional<unsigned> suffix_power(std::string_view suffix) {
   return static_cast<unsigned>(index + 1);
 }
 
+bool continues_character(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
+
 }  // namespace
 
 Result<std::uint64_t> parse_number(std::string_view text, std::string_view what) {
@@ -153,6 +155,21 @@ std::string without_controls(std::string_view text, std::string_view kept) {
 std::string printable(std::string_view text) { return without_controls(text, {}); }
 
 std::string printable_lines(std::string_view text) { return without_controls(text, "\n\t"); }
+
+std::string shortened(std::string_view text, std::size_t bytes) {
+  if (text.size() <= bytes) return std::string(text);
+  const std::size_t kept = bytes - kEllipsis.size();
+  std::size_t head = kept / 2;
+  while (head > 0 && continues_character(text[head])) --head;
+  return std::string(text.substr(0, head)) + shortened_start(text.substr(head), bytes - head);
+}
+
+std::string shortened_start(std::string_view text, std::size_t bytes) {
+  if (text.size() <= bytes) return std::string(text);
+  text.remove_prefix(text.size() - (bytes - kEllipsis.size()));
+  while (!text.empty() && continues_character(text.front())) text.remove_prefix(1);
+  return std::string(kEllipsis) + std::string(text);
+}
 
 std::string xml_text(std::string_view text) {
   std::string out;

@@ -44,6 +44,14 @@ std::string printable(std::string_view text);
 // The same for text of several lines: newlines and tabs stay.
 std::string printable_lines(std::string_view text);
 
+// Of a text longer than `bytes`, its two ends, with an ellipsis between them: errors begin with what failed and end
+// with the cause. UTF-8 characters stay whole. `bytes` must be 16 or more.
+std::string shortened(std::string_view text, std::size_t bytes);
+
+// The same with the end only, for paths.
+std::string shortened_start(std::string_view text, std::size_t bytes);
+inline constexpr std::string_view kEllipsis = "\u2026";
+
 // The text escaped for XML: printable, and characters that mean something to XML as entities.
 std::string xml_text(std::string_view text);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "format/fields.h"
 
 namespace mdfs::format {
@@ -105,8 +106,7 @@ ByteVector encode(const OperationRecord& record) {
   MDFS_PUT(out, 0, mdfs_operation, items_changed, record.items_changed);
   MDFS_PUT(out, 0, mdfs_operation, items_failed, record.items_failed);
   put_numbers(out, offsetof(mdfs_operation, figures), record.figures);
-  put_text(out, offsetof(mdfs_operation, reason),
-           std::string_view(record.reason).substr(0, sizeof mdfs_operation::reason - 1));
+  put_text(out, offsetof(mdfs_operation, reason), shortened(record.reason, sizeof mdfs_operation::reason - 1));
   MDFS_PUT(out, 0, mdfs_operation, disk_count, static_cast<std::uint16_t>(record.disks.size()));
   MDFS_PUT(out, 0, mdfs_operation, error_count, static_cast<std::uint16_t>(record.errors.size()));
   std::size_t base = kRecordHeader;

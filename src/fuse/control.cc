@@ -30,7 +30,6 @@ constexpr std::string_view kState = "state\n";
 constexpr std::string_view kMounted = "mounted";
 constexpr std::string_view kEnding = "ending";
 constexpr std::string_view kOk = "ok";
-constexpr std::string_view kError = "error ";
 constexpr std::string_view kNote = "note ";
 constexpr std::string_view kDone = "done ";
 constexpr std::string_view kFailed = "failed ";
@@ -96,7 +95,16 @@ std::string receive(int fd, std::vector<device::UniqueFd>& descriptors) {
 }
 
 std::string failure(const Error& error) {
-  return fmt::format("{}{}{}", kFailed, static_cast<char>('A' + static_cast<int>(error.code)), error.where);
+  return fmt::format("{}{}{}", kFailed, static_cast<char>('A' + static_cast<int>(error.code)),
+                     shortened(error.where, kMaxLineBytes / 2));
+}
+
+// The error of a line from failure(); of any other line, the line.
+Error to_error(const std::string& line) {
+  const std::size_t at = kFailed.size();
+  const auto code = line.size() > at ? static_cast<std::size_t>(line[at] - 'A') : error_table().size();
+  if (!line.starts_with(kFailed) || code >= error_table().size()) return {Errc::kIo, line};
+  return {static_cast<Errc>(code), line.substr(at + 1)};
 }
 
 }  // namespace
@@ -182,7 +190,7 @@ void ControlServer::finish(const Status& outcome, const std::string& notes) {
   // Before clients are told: the next daemon of this volume may begin at once, in the same directory.
   listener_.reset();
   unlinkat(AT_FDCWD, path_.c_str(), AT_REMOVEDIR);
-  const std::string answer = outcome.ok() ? std::string(kOk) : std::string(kError) + outcome.error().message();
+  const std::string answer = outcome.ok() ? std::string(kOk) : failure(outcome.error());
   for (const int client : std::exchange(waiting_, {})) {
     for (const std::string& line : lines_of(notes)) send_line(client, std::string(kNote) + line);
     send_line(client, answer);
@@ -231,7 +239,7 @@ void ControlServer::serve_clients() {
     const int client = accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (client < 0) continue;
     if (clients.size() + waiting_.size() >= kMaxClients) {
-      send_line(client, std::string(kError) + "too many clients");
+      send_line(client, failure({Errc::kBusy, "too many clients"}));
       close(client);
     } else {
       clients.push_back({client, POLLIN, 0});
@@ -319,10 +327,7 @@ Result<std::string> ControlClient::change(const std::vector<std::string>& lines,
   }
   answer.pop_back();
   if (answer.starts_with(kDone)) return answer.substr(kDone.size());
-  const std::size_t at = kFailed.size();
-  const auto code = answer.size() > at ? static_cast<std::size_t>(answer[at] - 'A') : error_table().size();
-  if (!answer.starts_with(kFailed) || code >= error_table().size()) return Error{Errc::kIo, answer};
-  return Error{static_cast<Errc>(code), answer.substr(at + 1)};
+  return to_error(answer);
 }
 
 Status ControlClient::wait_for_end(const std::function<void(const std::string& line)>& note) {
@@ -333,8 +338,7 @@ Status ControlClient::wait_for_end(const std::function<void(const std::string& l
       const std::string line = received.substr(0, end);
       received.erase(0, end + 1);
       if (line == kOk) return {};
-      if (!line.starts_with(kNote))
-        return Error{Errc::kIo, line.starts_with(kError) ? line.substr(kError.size()) : line};
+      if (!line.starts_with(kNote)) return to_error(line);
       note(line.substr(kNote.size()));
     }
     if (received.size() > kMaxLineBytes) return Error{Errc::kIo, "the daemon's answer is invalid"};

@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include "base/checked.h"
+#include "base/text.h"
 #include "codec/codec_table.h"
 #include "geometry/default_extent.h"
 
@@ -40,6 +41,8 @@ void put_text(std::span<char> room, std::string_view text) {
   const std::size_t length = std::min(text.size(), room.size() - 1);
   std::copy_n(text.begin(), length, room.begin());
 }
+
+void put_reason(std::span<char> room, std::string_view text) { put_text(room, shortened(text, room.size() - 1)); }
 
 Status check_reserved(const mdfs_ioc_geometry& in) {
   if (in.struct_bytes != sizeof in) return bad(fmt::format("struct_bytes is {}, not {}", in.struct_bytes, sizeof in));
@@ -178,7 +181,7 @@ mdfs_ioc_operation to_ioc_operation(const volume::OperationRecord& record, const
   out.items_changed = record.items_changed;
   out.items_failed = record.items_failed;
   std::copy(record.figures.begin(), record.figures.end(), out.figures);
-  put_text(out.reason, record.reason);
+  put_reason(out.reason, record.reason);
   out.disk_count = static_cast<std::uint32_t>(std::min<std::size_t>(record.disks.size(), MDFS_IOC_MAX_DISKS));
   for (std::uint32_t i = 0; i < out.disk_count; ++i) {
     const format::OperationDisk& disk = record.disks[i];
@@ -285,7 +288,7 @@ mdfs_ioc_volume to_ioc_volume(volume::Volume& volume) {
   out.policy = static_cast<std::uint32_t>(store.policy());
   out.flags = (volume.engine().zeroes_lost() ? MDFS_VOLUME_ZEROES_LOST : 0) |
               (volume.store().wants_spread() ? MDFS_VOLUME_SPREADING : 0);
-  put_text(out.read_only_reason, store.read_only_reason());
+  put_reason(out.read_only_reason, store.read_only_reason());
   for (unsigned i = 0; i < out.disk_count; ++i) {
     const store::DiskInfo disk = store.disk_info(i);
     std::copy(disk.uuid.octets.begin(), disk.uuid.octets.end(), out.disks[i].uuid);
@@ -293,9 +296,7 @@ mdfs_ioc_volume to_ioc_volume(volume::Volume& volume) {
     out.disks[i].weight = disk.weight;
     out.disks[i].blocks = disk.blocks;
     out.disks[i].free_blocks = disk.free_blocks;
-    constexpr std::size_t kShown = sizeof out.disks[i].name - 1;
-    const std::string_view name = disk.name;
-    put_text(out.disks[i].name, name.size() > kShown ? name.substr(name.size() - kShown) : name);
+    put_text(out.disks[i].name, shortened_start(disk.name, sizeof out.disks[i].name - 1));
   }
   return out;
 }

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/text.h"
 #include "fuse/call_filter.h"
 #include "fuse/mountpoint.h"
 
@@ -31,7 +32,8 @@ constexpr char kDoneByte = '.';
 
 std::string to_text(const Status& status) {
   if (status.ok()) return {kDoneByte};
-  return static_cast<char>('A' + static_cast<int>(status.error().code)) + status.error().where.substr(0, kMaxTextBytes);
+  return static_cast<char>('A' + static_cast<int>(status.error().code)) +
+         shortened(status.error().where, kMaxTextBytes);
 }
 
 Status to_status(std::string_view text) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "fuse/interrupts.h"
 #include "fuse/reply.h"
 #include "fuse/server.h"
@@ -81,7 +82,7 @@ Result<mdfs_ioc_trim> trim_for_a_moment(Server& server, mdfs_ioc_trim value, con
     row.discarded_bytes += disks[i].discarded_blocks * store.block_size();
     row.blocks = store.disk_info(static_cast<unsigned>(i)).blocks;
     row.state = static_cast<std::uint32_t>(disks[i].state);
-    const std::string why = disks[i].why.substr(0, sizeof row.why - 1);
+    const std::string why = shortened(disks[i].why, sizeof row.why - 1);
     if (!why.empty()) std::copy_n(why.c_str(), why.size() + 1, row.why);
   }
   return value;

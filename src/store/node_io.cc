@@ -71,7 +71,7 @@ Result<ConstNodePtr> NodeIo::load_from_others(const NodeWanted& wanted, std::siz
   std::vector<BadCopy> bad;
   std::string text;
   const auto note = [&](std::size_t copy, const Error& error) {
-    text += (text.empty() ? "" : "; ") + place(copy) + ": " + error.message();
+    text += (text.empty() ? "" : "; ") + place(copy) + ": " + error.within(first_error.code);
     // A rewrite cannot repair a copy on a missing disk.
     if (error.code != Errc::kMissingDisk)
       bad.push_back({wanted.pointer, copy, wanted.lower, wanted.level, error.message(), error.code == Errc::kIo});

@@ -59,9 +59,10 @@ Status check_slots(const std::vector<Candidate>& candidates, std::uint64_t gener
   for (const Candidate& candidate : candidates)
     for (const DiskLabels::UnusableSlot& slot : candidate.labels.unusable)
       if (slot.generation >= generation)
-        return {slot.error.code, fmt::format("{}: this version cannot use the newest commit slot, of generation {} "
-                                             "({}); nothing was changed",
-                                             candidate.disk->name(), slot.generation, slot.error.message())};
+        return {slot.error.code,
+                fmt::format("{}: this version cannot use the newest commit slot, of generation {} "
+                            "({}); nothing was changed",
+                            candidate.disk->name(), slot.generation, slot.error.within(slot.error.code))};
   return {};
 }
 

@@ -243,7 +243,7 @@ Status StoreImpl::write_committed_slots() {
   const std::uint64_t generation = slot->generation;
   const Status written = finalize_commit(std::move(*slot), participants_);
   if (!written.ok()) {
-    fail({written.error().code, "finalizing it: " + written.error().message()}, generation);
+    fail({written.error().code, "finalizing it: " + written.error().where}, generation);
     return written;
   }
   const std::lock_guard lock(commit_mutex_);
@@ -312,7 +312,7 @@ void StoreImpl::note_committed(const SealedCommit& sealed) {
 }
 
 void StoreImpl::fail(const Error& error, std::uint64_t generation) {
-  const std::string reason = fmt::format("the commit of generation {} failed: {}", generation, error.message());
+  const std::string reason = fmt::format("the commit of generation {} failed: {}", generation, error.within(Errc::kIo));
   spdlog::critical("{}; the volume is now read-only", reason);
   const std::lock_guard lock(commit_mutex_);
   failed_ = true;

@@ -81,7 +81,7 @@ Status StoreImpl::trim_some(std::vector<DiskTrim>& disks, std::uint64_t smallest
       trim.state = DiskTrim::State::kRefused;
     } else {
       trim.state = DiskTrim::State::kFailed;
-      trim.why = done.status.error().message();
+      trim.why = done.status.error().within(Errc::kIo);
     }
   }
   return {};

@@ -103,7 +103,8 @@ Status StoreImpl::begin_writing() {
 Status StoreImpl::check_root() {
   const Status read = TreeReader(shared_).check_root();
   if (read.ok()) return {};
-  return {read.error().code, fmt::format("the root of generation {}: {}", generation(), read.error().message())};
+  return {read.error().code,
+          fmt::format("the root of generation {}: {}", generation(), read.error().within(read.error().code))};
 }
 
 void StoreImpl::set_read_only(std::string reason) {

@@ -16,6 +16,7 @@
 #include <optional>
 #include <set>
 
+#include "base/text.h"
 #include "device/find_disks.h"
 #include "device/open.h"
 #include "device/probe.h"
@@ -237,10 +238,11 @@ Result<std::uint32_t> find_disk(const mdfs_ioc_volume& volume, const std::string
   for (const std::uint32_t i : disk_numbers(volume)) {
     const auto& disk = volume.disks[i];
     if (wanted == fmt::format("{}", i) || wanted == uuid_text(disk.uuid)) return i;
-    const std::string name = text_of(disk.name);  // the end of a long one
+    const std::string name = text_of(disk.name);
     if (name.empty()) continue;
+    const bool is_cut = name.starts_with(kEllipsis);
     if (wanted == name ||
-        (absolute.ok() && (name.size() + 1 < sizeof disk.name ? *absolute == name : absolute->ends_with(name))))
+        (absolute.ok() && (is_cut ? absolute->ends_with(name.substr(kEllipsis.size())) : *absolute == name)))
       return i;
   }
   return Error{Errc::kNotFound, wanted + ": the volume has no such disk; see mdfs disk list"};

@@ -30,6 +30,13 @@ TEST(ErrorTest, AnUnknownErrnoBecomesIoAndKeepsItsText) {
   EXPECT_NE(error.where.find("No child"), std::string::npos);
 }
 
+TEST(ErrorTest, WithinAnotherErrorNoCategoryComesTwice) {
+  const Error error{Errc::kIo, "/disks/d0: write"};
+  EXPECT_EQ(error.within(Errc::kIo), "/disks/d0: write");
+  EXPECT_EQ(error.within(Errc::kReadOnly), "input/output error: /disks/d0: write");
+  EXPECT_EQ((Error{Errc::kIo, ""}).within(Errc::kIo), "input/output error");
+}
+
 Result<int> half(int n) {
   if (n % 2 != 0) return Error{Errc::kInvalidArgument, "odd"};
   return n / 2;

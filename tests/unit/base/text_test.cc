@@ -36,5 +36,22 @@ TEST(TextTest, OneLineIsValidUtf8WithoutControlCharacters) {
     EXPECT_FALSE(is_one_line(bad)) << printable(bad);
 }
 
+TEST(TextTest, AShortenedTextKeepsItsBeginningItsEndAndWholeCharacters) {
+  EXPECT_EQ(shortened("the commit failed: /disks/d0: write", 35), "the commit failed: /disks/d0: write");
+  EXPECT_EQ(shortened("the commit failed: /disks/d0: write", 20), "the comm\u2026d0: write");
+  EXPECT_EQ(shortened_start("/srv/disks/d0", 12), "\u2026/disks/d0");
+  std::string text;
+  for (int i = 0; i < 30; ++i) text += i % 2 == 0 ? "\u00e9" : "\U0001F600";
+  for (std::size_t bytes = 16; bytes <= text.size() + 1; ++bytes) {
+    const std::string cut = shortened(text, bytes), end = shortened_start(text, bytes);
+    EXPECT_TRUE(is_one_line(cut)) << bytes;
+    EXPECT_TRUE(is_one_line(end)) << bytes;
+    EXPECT_LE(cut.size(), bytes);
+    EXPECT_GE(cut.size() + 6, std::min(bytes, text.size())) << "no more is left out than must be";
+    EXPECT_EQ(cut.find(kEllipsis) != std::string::npos, bytes < text.size());
+    EXPECT_TRUE(end.ends_with("\U0001F600"));
+  }
+}
+
 }  // namespace
 }  // namespace mdfs

@@ -75,6 +75,26 @@ TEST_F(ControlTest, AChangeIsHandedOnWithItsDescriptorsAndAnsweredByItsOutcome) 
   EXPECT_EQ(third->change({"add", "late"}, {folder.get()}).error().code, Errc::kBusy);
 }
 
+TEST_F(ControlTest, AnErrorOfTheEndArrivesAsItIs) {
+  for (const Error& error : {Error{Errc::kIo, "unsynced data are lost"}, Error{Errc::kNoSpace, "disk0"},
+                             Error{Errc::kIo, std::string(10'000, 'x') + ": write: No space left on device"}}) {
+    auto server = start();
+    auto client = ControlClient::connect(volume_);
+    ASSERT_TRUE(client.ok() && client->ask_for_end().ok());
+    auto told = std::async(std::launch::async, [&] { return client->wait_for_end([](const std::string&) {}); });
+    auto other = ControlClient::connect(volume_);
+    ASSERT_TRUE(other.ok() && other->is_ending().ok());
+    server->finish(error);
+    const Status outcome = told.get();
+    ASSERT_FALSE(outcome.ok());
+    EXPECT_EQ(outcome.error().code, error.code);
+    if (error.where.size() < 1000)
+      EXPECT_EQ(outcome.error().where, error.where);
+    else
+      EXPECT_TRUE(outcome.error().where.ends_with(": write: No space left on device")) << outcome.error().where;
+  }
+}
+
 TEST_F(ControlTest, AVolumeHasOneDaemon) {
   const auto server = start();
   const auto second = ControlServer::listen(volume_, {::geteuid(), ::getegid()});
