@@ -47,15 +47,6 @@ void collect_loops(const fs::path& device, unsigned levels, std::set<fs::path>& 
     collect_loops(whole_device(slave.path()), levels - 1, loops);
 }
 
-bool is_file_held(const std::string& path, OpenMode mode) {
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!fd.open()) return false;
-  struct flock lock {};
-  lock.l_type = mode == OpenMode::kReadWrite ? F_WRLCK : F_RDLCK;
-  lock.l_whence = SEEK_SET;
-  return ::fcntl(fd.get(), F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
-}
-
 bool is_device_held(const std::string& path) {
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_EXCL | O_CLOEXEC | O_NONBLOCK));
   return !fd.open() && errno == EBUSY;
@@ -90,12 +81,23 @@ std::optional<std::string> user_of_file(int fd) {
   return std::nullopt;
 }
 
+std::optional<bool> is_file_in_use(const std::string& path, OpenMode mode) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd.open()) return std::nullopt;
+  struct flock lock {};
+  lock.l_type = mode == OpenMode::kReadWrite ? F_WRLCK : F_RDLCK;
+  lock.l_whence = SEEK_SET;
+  if (::fcntl(fd.get(), F_OFD_GETLK, &lock) != 0) return std::nullopt;
+  return lock.l_type != F_UNLCK;
+}
+
 std::optional<std::string> user_below(dev_t device, OpenMode mode) {
   std::set<fs::path> loops;
   collect_loops(whole_device(fmt::format("/sys/dev/block/{}:{}", major(device), minor(device))), kMostLevels, loops);
   for (const fs::path& loop : loops) {
     const std::string file = line_of(loop / "loop" / "backing_file");
-    if (is_file_held(file, mode)) return fmt::format("the file {} below it, which another program holds", file);
+    if (is_file_in_use(file, mode).value_or(false))
+      return fmt::format("the file {} below it, which another program holds", file);
     struct stat found {};
     if (::stat(file.c_str(), &found) != 0) continue;
     // /sys does not show whether another holder reads or writes.

@@ -37,6 +37,11 @@ struct Io {
   std::uint64_t bytes() const;
 };
 
+struct Condition {
+  std::uint64_t size_bytes = 0;
+  bool deleted = false;  // a file that has lost its last name since it was opened
+};
+
 // A disk of a volume. Any thread may call any method at any time.
 // A flush covers every write that had completed (done called) before its submission. There is no other order.
 // A failed or short transfer is an error (Errc::kIo naming disk, offset and length); reads then leave the buffers
@@ -48,6 +53,8 @@ class Disk {
   virtual std::uint64_t size_bytes() const = 0;
   // Reads the current size of the device or file; size_bytes() then returns it. One thread at a time.
   virtual Result<std::uint64_t> measure() { return size_bytes(); }
+  // What the system says of the device or file now. Any thread.
+  virtual Result<Condition> condition() { return Condition{size_bytes(), false}; }
   virtual bool writable() const = 0;
   // Starts all requests at once. The call never fails: a request that cannot be started completes with an error.
   virtual void submit(std::span<Io* const> batch) = 0;

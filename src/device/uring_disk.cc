@@ -31,12 +31,18 @@ std::vector<iovec> to_vectors(const std::vector<MutableBytes>& buffers) {
   return vectors;
 }
 
+bool has_name(int fd) {
+  struct stat st {};
+  return ::fstat(fd, &st) == 0 && st.st_nlink > 0;
+}
+
 }  // namespace
 
 UringDisk::UringDisk(std::shared_ptr<UringContext> context, UniqueFd fd, Properties properties)
     : context_(std::move(context)),
       fd_(std::move(fd)),
       properties_(std::move(properties)),
+      had_name_(!properties_.block_device && has_name(fd_.get())),
       size_bytes_(properties_.size_bytes) {}
 
 Result<std::uint64_t> UringDisk::size_of(const std::string& name, int fd) {
@@ -56,6 +62,11 @@ Result<std::uint64_t> UringDisk::measure() {
   MDFS_TRY_ASSIGN(const std::uint64_t bytes, size_of(properties_.name, fd_.get()));
   size_bytes_ = bytes;
   return bytes;
+}
+
+Result<Condition> UringDisk::condition() {
+  MDFS_TRY_ASSIGN(const std::uint64_t bytes, size_of(properties_.name, fd_.get()));
+  return Condition{bytes, had_name_ && !has_name(fd_.get())};
 }
 
 void UringDisk::submit(std::span<Io* const> batch) {

@@ -33,6 +33,7 @@ class UringDisk final : public Disk {
   const std::string& name() const override { return properties_.name; }
   std::uint64_t size_bytes() const override { return size_bytes_; }
   Result<std::uint64_t> measure() override;
+  Result<Condition> condition() override;
   bool writable() const override { return properties_.writable; }
   bool direct() const { return properties_.direct; }
   void submit(std::span<Io* const> batch) override;
@@ -41,6 +42,7 @@ class UringDisk final : public Disk {
   const std::shared_ptr<UringContext> context_;
   const UniqueFd fd_;
   const Properties properties_;
+  const bool had_name_;
   std::atomic<std::uint64_t> size_bytes_;
 };
 

@@ -267,6 +267,7 @@ mdfs_ioc_plan to_ioc_plan(const engine::WindowPlan& plan) {
 
 mdfs_ioc_volume to_ioc_volume(volume::Volume& volume) {
   store::Store& store = volume.store();
+  (void)store.examine_disks();
   mdfs_ioc_volume out{};
   std::copy(store.volume_uuid().octets.begin(), store.volume_uuid().octets.end(), out.uuid);
   put_text(out.name, store.volume_name());
@@ -296,6 +297,7 @@ mdfs_ioc_volume to_ioc_volume(volume::Volume& volume) {
     out.disks[i].weight = disk.weight;
     out.disks[i].blocks = disk.blocks;
     out.disks[i].free_blocks = disk.free_blocks;
+    out.disks[i].device_bytes = disk.device_bytes;
     put_text(out.disks[i].name, shortened_start(disk.name, sizeof out.disks[i].name - 1));
   }
   return out;

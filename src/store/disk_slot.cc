@@ -2,11 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/disk_slot.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <chrono>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "base/check.h"
+#include "base/text.h"
 
 namespace mdfs::store {
 namespace {
@@ -32,6 +37,9 @@ DiskSlot::DiskSlot(std::string name, std::unique_ptr<device::Disk> disk) {
 void DiskSlot::attach(std::unique_ptr<device::Disk> disk) {
   MDFS_CHECK(disk_ == nullptr);
   counters_.reset();
+  required_bytes_ = 0;
+  least_bytes_ = kNeverTruncated;
+  deleted_ = false;
   owned_ = std::move(disk);
   size_bytes_ = owned_->size_bytes();
   writable_ = owned_->writable();
@@ -55,6 +63,32 @@ Result<std::uint64_t> DiskSlot::measure() {
   return bytes;
 }
 
+void DiskSlot::note_size(std::uint64_t bytes) {
+  if (bytes >= required_bytes_) return;
+  for (std::uint64_t least = least_bytes_; bytes < least && !least_bytes_.compare_exchange_weak(least, bytes);) {
+  }
+}
+
+Result<device::Condition> DiskSlot::condition() {
+  ++users_;
+  device::Disk* const disk = disk_;
+  auto found = disk != nullptr ? disk->condition() : Result<device::Condition>(Error{Errc::kMissingDisk, name()});
+  --users_;
+  if (!found.ok()) return found;
+  note_size(found->size_bytes);
+  if (found->deleted) deleted_ = true;
+  return device::Condition{truncated_to().value_or(found->size_bytes), deleted_};
+}
+
+Status DiskSlot::check_condition() {
+  MDFS_TRY_ASSIGN(const device::Condition found, condition());
+  if (truncated_to())
+    return {Errc::kIo, fmt::format("{} was truncated while in use: {} are left of {}", name(),
+                                   format_size(found.size_bytes), format_size(required_bytes_))};
+  if (found.deleted) return {Errc::kIo, name() + " was deleted while in use"};
+  return {};
+}
+
 void DiskSlot::ended(device::Io& io) {
   const std::unique_ptr<Pending> pending(static_cast<Pending*>(io.context));
   io.done = pending->done;
@@ -62,6 +96,22 @@ void DiskSlot::ended(device::Io& io) {
   if (pending->remembered) pending->slot->unflushed_.note(io.offset, io.bytes(), io.status.ok(), pending->crc32c);
   --pending->slot->users_;
   io.done(io);
+}
+
+void DiskSlot::submit_some(std::span<device::Io* const> batch, Writes writes) {
+  const bool only_reads =
+      std::all_of(batch.begin(), batch.end(), [](const device::Io* io) { return io->op == device::Op::kRead; });
+  const Status usable = only_reads ? Status() : check_condition();
+  if (usable.ok()) return pass_on(batch, writes);
+  std::vector<device::Io*> reads;
+  for (device::Io* io : batch)
+    if (io->op == device::Op::kRead) reads.push_back(io);
+  for (device::Io* io : batch) {
+    if (io->op == device::Op::kRead) continue;
+    io->status = usable;
+    io->done(*io);
+  }
+  if (!reads.empty()) pass_on(reads, writes);
 }
 
 void DiskSlot::pass_on(std::span<device::Io* const> batch, Writes writes) {

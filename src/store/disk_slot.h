@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "device/disk.h"
@@ -16,6 +17,10 @@ namespace mdfs::store {
 
 // Counts requests. Without a disk every request ends with kMissingDisk. Any thread may call any method of Disk.
 // attach() and detach() are called by one thread at a time.
+//
+// A device or file that was truncated or deleted while in use has failed, for as long as it is attached: before each
+// write, discard and flush the slot looks at it, and requests other than reads end with kIo. A write therefore does not
+// make a truncated file long again.
 class DiskSlot final : public device::Disk {
  public:
   // `name` is for a place without a disk.
@@ -24,8 +29,10 @@ class DiskSlot final : public device::Disk {
   const std::string& name() const override { return *name_.load(); }
   std::uint64_t size_bytes() const override { return size_bytes_; }
   Result<std::uint64_t> measure() override;
+  // A truncated disk keeps its smallest size, and a deleted file is deleted for good.
+  Result<device::Condition> condition() override;
   bool writable() const override { return writable_; }
-  void submit(std::span<device::Io* const> batch) override { pass_on(batch, Writes::kRemembered); }
+  void submit(std::span<device::Io* const> batch) override { submit_some(batch, Writes::kRemembered); }
 
   // The same disk for the writes of commits, which are not remembered. The commit has their checksums or waits for a
   // flush, and no commit begins before the flush of the one before it.
@@ -39,6 +46,17 @@ class DiskSlot final : public device::Disk {
   // Later writes and discards are programming errors while true. Not before the first disk is attached.
   void forbid_writes(bool forbidden) { writes_forbidden_ = forbidden; }
 
+  // The volume uses so many bytes of the disk that is attached. A smaller device or file was truncated.
+  void require(std::uint64_t bytes) { required_bytes_ = bytes; }
+  // Looks at the device or file. kIo: it was truncated or deleted, now or before.
+  Status check_condition();
+  // What the looks have found so far: the smallest size of a truncated disk in bytes; that the file was deleted.
+  std::optional<std::uint64_t> truncated_to() const {
+    const std::uint64_t least = least_bytes_;
+    return least == kNeverTruncated ? std::nullopt : std::optional(least);
+  }
+  bool deleted() const { return deleted_; }
+
   // The slot must be without a disk.
   void attach(std::unique_ptr<device::Disk> disk);
   // Later requests find no disk. Returns when the present requests have ended and the disk is closed.
@@ -51,7 +69,7 @@ class DiskSlot final : public device::Disk {
     const std::string& name() const override { return slot_.name(); }
     std::uint64_t size_bytes() const override { return slot_.size_bytes(); }
     bool writable() const override { return slot_.writable(); }
-    void submit(std::span<device::Io* const> batch) override { slot_.pass_on(batch, Writes::kForgotten); }
+    void submit(std::span<device::Io* const> batch) override { slot_.submit_some(batch, Writes::kForgotten); }
     device::DiskCounters* counters() override { return slot_.counters(); }
 
    private:
@@ -59,8 +77,13 @@ class DiskSlot final : public device::Disk {
   };
   enum class Writes : std::uint8_t { kRemembered, kForgotten };
   struct Pending;
+  // Of a disk that has failed, the reads only.
+  void submit_some(std::span<device::Io* const> batch, Writes writes);
   void pass_on(std::span<device::Io* const> batch, Writes writes);
   static void ended(device::Io& io);
+  void note_size(std::uint64_t bytes);
+
+  static constexpr std::uint64_t kNeverTruncated = UINT64_MAX;
 
   std::unique_ptr<device::Disk> owned_;
   std::atomic<device::Disk*> disk_{nullptr};
@@ -70,6 +93,9 @@ class DiskSlot final : public device::Disk {
   std::atomic<std::uint64_t> size_bytes_{0};
   std::atomic<bool> writable_{false};
   std::atomic<bool> writes_forbidden_{false};
+  std::atomic<std::uint64_t> required_bytes_{0};
+  std::atomic<std::uint64_t> least_bytes_{kNeverTruncated};
+  std::atomic<bool> deleted_{false};
   device::DiskCounters counters_;
   Unflushed unflushed_;
   ForCommits for_commits_{*this};

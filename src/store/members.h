@@ -16,14 +16,16 @@ namespace mdfs::store {
 
 using format::Key;
 
-// kNone: no disk has this index. kDraining: healthy, and being drained.
-enum class DiskState : std::uint8_t { kHealthy, kMissing, kStale, kFailed, kNone, kDraining };
+// kFailed: smaller than the volume needs. kNone: no disk has this index. kDraining: healthy, and being drained.
+// kDeleted: a file without a name, whose contents can be read until it is closed.
+enum class DiskState : std::uint8_t { kHealthy, kMissing, kStale, kFailed, kNone, kDraining, kDeleted };
 
 struct DiskInfo {
   std::string name;  // of the device or file, empty if missing
   Uuid uuid;
   DiskState state = DiskState::kHealthy;
   std::uint64_t blocks = 0;
+  std::uint64_t device_bytes = 0;  // of the device or file; the smallest size seen of one that was truncated
   std::uint64_t free_blocks = 0;
   std::uint16_t weight = 1;
   std::uint64_t data_blocks = 0;       // outside of the metadata region
@@ -63,6 +65,8 @@ class Members {
   virtual ~Members() = default;
   virtual unsigned disk_count() const = 0;
   virtual DiskInfo disk_info(unsigned index) const = 0;
+  // Looks at all devices and files. kIo names the first that was truncated or deleted; disk_info() then tells of all.
+  virtual Status examine_disks() { return {}; }
   bool is_whole() const;             // every member is present
   std::uint64_t lost_disks() const;  // missing and failed ones, a bit each
   // For data blocks only. A missing disk answers every request with kMissingDisk.

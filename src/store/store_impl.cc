@@ -63,6 +63,9 @@ StoreImpl::StoreImpl(Recovered recovered, const StoreOptions& options, Environme
       last_commit_(std::move(recovered.winner)) {
   for (unsigned i = 0; i < disk_count_; ++i)
     if (members_[i].healthy()) participants_.push_back(participant(i));
+  for (unsigned i = 0; i < disk_count_; ++i)
+    if (members_[i].healthy() || members_[i].state == DiskState::kStale)
+      disk_slot(i).require(layout_of(*members_[i].label).bytes());
   note_tree();
   set_discard(options.discard);
 }
@@ -130,7 +133,21 @@ DiskInfo StoreImpl::disk_info(unsigned index) const {
   info.weight = member.member.weight;
   space_.describe(index, info);
   if (member.healthy() && member.member.is_draining()) info.state = DiskState::kDraining;
+  if (!present) return info;
+  const auto& slot = static_cast<const DiskSlot&>(*member.disk);
+  info.device_bytes = slot.truncated_to().value_or(slot.size_bytes());
+  if (slot.truncated_to()) info.state = DiskState::kFailed;
+  if (slot.deleted() && info.state != DiskState::kFailed) info.state = DiskState::kDeleted;
   return info;
+}
+
+Status StoreImpl::examine_disks() {
+  Status first;
+  for (unsigned i = 0; i < disk_count_; ++i) {
+    Status status = disk_slot(i).check_condition();
+    if (!status.ok() && status.error().code == Errc::kIo && first.ok()) first = std::move(status);
+  }
+  return first;
 }
 
 Result<std::optional<ByteVector>> StoreImpl::get(const Key& key) { return TreeReader(shared_).get(key); }

@@ -43,6 +43,7 @@ class StoreImpl final : public Store, public Verifier {
   std::string read_only_reason() const override;
   unsigned disk_count() const override { return disk_count_; }
   DiskInfo disk_info(unsigned index) const override;
+  Status examine_disks() override;
   device::Disk& disk(unsigned index) override { return *members_[index].disk; }
 
   using Store::reserve;

@@ -146,6 +146,7 @@ Result<std::vector<unsigned>> StoreImpl::add_disks(std::vector<JoiningDisk> disk
       const Formatted& made = formatted[i];
       MemberDisk& member = members_[made.index];
       disk_slot(made.index).attach(std::move(disks[i].disk));
+      disk_slot(made.index).require(layout_of(made.label).bytes());
       {
         const std::lock_guard lock(table_mutex_);
         member.member = members[made.index];

@@ -165,6 +165,7 @@ Status StoreImpl::resize_disk(unsigned index, std::uint64_t blocks) {
     return {};
   });
   MDFS_TRY(changed);
+  disk_slot(index).require(wanted.bytes());
   MDFS_TRY(move_labels_of(index, old));
   write_tables(table(), membership_);
   if (larger) space_.free_labels(disk, old);

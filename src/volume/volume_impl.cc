@@ -76,6 +76,7 @@ Status VolumeImpl::close() {
       committed = store_->commit();
     }
     if (committed.ok()) committed = store_->finalize();
+    if (committed.ok()) committed = store_->examine_disks();
     if (status.ok()) status = committed;
   }
   return status;

@@ -20,6 +20,7 @@ class PassingDisk : public device::Disk {
   const std::string& name() const override { return disk_.name(); }
   std::uint64_t size_bytes() const override { return disk_.size_bytes(); }
   Result<std::uint64_t> measure() override { return disk_.measure(); }
+  Result<device::Condition> condition() override { return disk_.condition(); }
   bool writable() const override { return disk_.writable(); }
   void submit(std::span<device::Io* const> batch) override { disk_.submit(batch); }
 

@@ -48,6 +48,11 @@ struct Sizes {
 Result<Sizes> sizes_of(const mdfs_ioc_volume& volume, std::uint32_t number) {
   const auto& disk = volume.disks[number];
   Sizes sizes{number, text_of(disk.name), volume.block_size, disk.blocks, 0, 0, 0};
+  if (state_name(disk.state) == "failed" && disk.device_bytes < disk.blocks * volume.block_size)
+    return Error{Errc::kInvalidArgument,
+                 fmt::format("{} has {}, less than disk {}, which has {}: data behind its end are lost, unless the "
+                             "device gets back its size and contents",
+                             sizes.path, format_size(disk.device_bytes), number, sizes.text(sizes.now))};
   if (state_name(disk.state) != "healthy")
     return Error{Errc::kInvalidArgument,
                  fmt::format("disk {} is {}: its size cannot be changed", number, state_name(disk.state))};
@@ -59,11 +64,6 @@ Result<Sizes> sizes_of(const mdfs_ioc_volume& volume, std::uint32_t number) {
   sizes.least = format::least_blocks(label);
   sizes.room = label.room_blocks;
   sizes.device = format::disk_blocks(volume.block_size, device->size_bytes());
-  if (sizes.device < sizes.now)
-    return Error{Errc::kInvalidArgument,
-                 fmt::format("{} has {}, less than disk {}, which has {}: data behind its end are lost, unless the "
-                             "device gets back its size and contents",
-                             sizes.path, sizes.text(sizes.device), number, sizes.text(sizes.now))};
   return sizes;
 }
 

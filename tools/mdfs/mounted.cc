@@ -9,6 +9,7 @@
 
 #include <cerrno>
 
+#include "disk_paths.h"
 #include "support/file.h"
 #include "support/text.h"
 #include "volume_errors.h"
@@ -68,32 +69,9 @@ Error stale_disk_error(const std::string& path) {
               "'mdfs disk remove'; 'mdfs volume status' names it"};
 }
 
-namespace {
-
-// Devices and files that were cut while they were in use. Those that this user may not open are passed over.
-std::vector<std::string> short_disks(const mdfs_ioc_volume& volume) {
-  std::vector<std::string> all;
-  for (const std::uint32_t i : disk_numbers(volume)) {
-    const auto& disk = volume.disks[i];
-    const std::string name = text_of(disk.name);
-    const std::uint64_t wanted = disk.blocks * volume.block_size;
-    if (!name.starts_with('/') || !is_readable(disk.state)) continue;
-    const auto file = File::open(name, O_RDONLY | O_NONBLOCK);
-    const off_t bytes = file.ok() ? ::lseek(file->fd(), 0, SEEK_END) : -1;
-    if (bytes < 0 || static_cast<std::uint64_t>(bytes) >= wanted) continue;
-    all.push_back(
-        fmt::format("disk {} ({}) was truncated: {} are left of {}; restore its size and contents, or the data behind "
-                    "its end are lost",
-                    i, name, format_size(static_cast<std::uint64_t>(bytes)), format_size(wanted)));
-  }
-  return all;
-}
-
-}  // namespace
-
 std::vector<std::string> all_errors(const mdfs_ioc_volume& volume, const std::string& path) {
   std::vector<std::string> all = volume_errors(volume);
-  for (std::string& cut : short_disks(volume)) all.push_back(std::move(cut));
+  for (std::string& line : rescues(volume)) all.push_back(std::move(line));
   if (const auto counted = disk_counters(path); counted.ok()) {
     const std::vector<std::string> errors = disk_errors(volume, *counted);
     all.insert(all.end(), errors.begin(), errors.end());

@@ -13,9 +13,12 @@
 namespace mdfs::tools {
 namespace {
 
-std::string of_disk(std::uint32_t number, std::string_view path, DiskState state) {
+std::string of_disk(const mdfs_ioc_volume& volume, std::uint32_t number) {
+  const auto& row = volume.disks[number];
+  const std::string path = shown(row.name);
   const std::string disk = path.empty() ? fmt::format("disk {}", number) : fmt::format("disk {} ({})", number, path);
-  switch (state) {
+  const std::uint64_t wanted = row.blocks * volume.block_size;
+  switch (static_cast<DiskState>(row.state)) {
     case DiskState::kHealthy:
     case DiskState::kNone:
     case DiskState::kDraining:
@@ -30,7 +33,17 @@ std::string of_disk(std::uint32_t number, std::string_view path, DiskState state
              "copy of a disk, attach that disk instead. Otherwise run 'mdfs disk remove' to move its data to the "
              "others, then 'mdfs disk add --force' to add it as a new one";
     case DiskState::kFailed:
+      if (row.device_bytes < wanted)
+        return fmt::format(
+            "{} has failed: it was truncated while in use: {} are left of {}; copy what can be read, "
+            "unmount, restore its size and contents, and mount again",
+            disk, format_size(row.device_bytes), format_size(wanted));
       return disk + " has failed: it is smaller than its label says; unmount, restore its size, and mount again";
+    case DiskState::kDeleted:
+      return disk +
+             " was deleted while in use: its data can be read, and are lost at the unmount. Before that, as root, copy "
+             "the open file of the daemon (/proc/PID/fd/N, see 'ls -l') to the path of the disk; then unmount and "
+             "mount again";
   }
   return disk + ": in a state unknown to this program";
 }
@@ -61,8 +74,7 @@ std::vector<std::string> volume_errors(const mdfs_ioc_volume& volume) {
   std::vector<std::string> all;
   if (volume.read_only != 0) all.push_back(of_reason(shown(volume.read_only_reason)));
   const std::uint32_t count = std::min<std::uint32_t>(volume.disk_count, MDFS_IOC_MAX_DISKS);
-  for (std::uint32_t i = 0; i < count; ++i)
-    all.push_back(of_disk(i, shown(volume.disks[i].name), static_cast<DiskState>(volume.disks[i].state)));
+  for (std::uint32_t i = 0; i < count; ++i) all.push_back(of_disk(volume, i));
   if ((volume.flags & MDFS_VOLUME_ZEROES_LOST) != 0)
     all.emplace_back("mounted with errors=zero: data on missing disks read as zeros");
   std::erase(all, "");

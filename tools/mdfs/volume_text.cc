@@ -12,7 +12,7 @@
 namespace mdfs::tools {
 namespace {
 
-constexpr std::array kDiskStates = {"healthy", "missing", "stale", "failed", "none", "draining"};
+constexpr std::array kDiskStates = {"healthy", "missing", "stale", "failed", "none", "draining", "deleted"};
 
 bool is_state(std::uint32_t state, DiskState wanted) { return state == static_cast<std::uint32_t>(wanted); }
 
@@ -54,6 +54,7 @@ nlohmann::ordered_json disk_json(std::uint32_t number, const mdfs_ioc_volume& vo
           {"state", state_name(disk.state)},
           {"weight", disk.weight},
           {"blocks", disk.blocks},
+          {"device_bytes", disk.device_bytes},
           {"free_blocks", disk.free_blocks}};
 }
 

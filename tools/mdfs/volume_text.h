@@ -14,7 +14,7 @@
 namespace mdfs::tools {
 
 // Of mdfs_ioc_volume.disks[].state.
-enum class DiskState : std::uint32_t { kHealthy, kMissing, kStale, kFailed, kNone, kDraining };
+enum class DiskState : std::uint32_t { kHealthy, kMissing, kStale, kFailed, kNone, kDraining, kDeleted };
 
 template <std::size_t N>
 std::string text_of(const char (&field)[N]) {

@@ -23,6 +23,7 @@ class MemoryDisk final : public Disk {
 
   const std::string& name() const override { return name_; }
   std::uint64_t size_bytes() const override;
+  Result<Condition> condition() override { return Condition{size_bytes(), deleted_}; }
   bool writable() const override { return writable_; }
   void submit(std::span<Io* const> batch) override;
 
@@ -30,6 +31,7 @@ class MemoryDisk final : public Disk {
   std::unique_ptr<MemoryDisk> clone(std::string name) const;
 
   void set_writable(bool writable) { writable_ = writable; }
+  void set_deleted(bool deleted) { deleted_ = deleted; }  // see condition()
   // Truncates the disk, or extends it with zeros. A multiple of kAlignment.
   void resize(std::uint64_t size_bytes);
 
@@ -72,6 +74,7 @@ class MemoryDisk final : public Disk {
 
   const std::string name_;
   std::atomic<bool> writable_{true};
+  std::atomic<bool> deleted_{false};
   mutable std::shared_mutex mutex_;  // guards all below, and the contents of owned pages
   std::uint64_t size_bytes_;
   mutable std::uint64_t owner_;  // renewed by clone()

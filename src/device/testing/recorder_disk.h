@@ -65,6 +65,7 @@ class RecorderDisk final : public Disk {
   const std::string& name() const override { return inner_.name(); }
   std::uint64_t size_bytes() const override { return inner_.size_bytes(); }
   Result<std::uint64_t> measure() override { return inner_.measure(); }
+  Result<Condition> condition() override { return inner_.condition(); }
   bool writable() const override { return inner_.writable(); }
   void submit(std::span<Io* const> batch) override;
 

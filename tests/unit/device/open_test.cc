@@ -111,6 +111,36 @@ TEST_F(OpenTest, AFileThatShrinksUnderTheDiskGivesAnErrorAndNotZeros) {
   EXPECT_NE(status.error().where.find("only 4096 bytes"), std::string::npos) << status.error().where;
 }
 
+TEST_F(OpenTest, TheConditionOfAFileIsItsSizeAndWhetherItHasANameLeft) {
+  const auto path = file("a"), link = file("b");
+  fs::remove(link);
+  auto opened = open_disk(path, OpenMode::kReadWrite, context_);
+  ASSERT_TRUE(opened.ok());
+  Disk& disk = *opened.value();
+  const std::uint64_t size = disk.size_bytes();
+  EXPECT_EQ(disk.condition().value().size_bytes, size);
+  fs::resize_file(path, 4096 + 100);
+  EXPECT_EQ(disk.condition().value().size_bytes, 4096u);
+  EXPECT_EQ(disk.size_bytes(), size) << "requests still have the size that was measured";
+  fs::create_hard_link(path, link);
+  fs::remove(path);
+  EXPECT_FALSE(disk.condition().value().deleted) << "it has another name";
+  fs::rename(link, path);
+  EXPECT_FALSE(disk.condition().value().deleted);
+  fs::remove(path);
+  EXPECT_TRUE(disk.condition().value().deleted);
+}
+
+TEST_F(OpenTest, AFileWithoutANameFromTheBeginningWasNotDeleted) {
+  const auto path = file("a");
+  auto fd = open_disk_descriptor(path, OpenMode::kReadWrite);
+  ASSERT_TRUE(fd.ok());
+  fs::remove(path);
+  auto disk = adopt_disk("nameless", std::move(*fd), context_);
+  ASSERT_TRUE(disk.ok());
+  EXPECT_FALSE(disk.value()->condition().value().deleted);
+}
+
 TEST_F(OpenTest, CreatingAllocatesUnlessSparse) {
   const std::string full = dir_.path() / "full";
   ASSERT_TRUE(create_file_disk(full, 1u << 20, false).ok());

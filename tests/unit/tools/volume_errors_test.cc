@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <map>
 #include <string>
 
 namespace mdfs::tools {
@@ -27,16 +28,30 @@ TEST(VolumeErrorsTest, AHealthyVolumeHasNoneAndAnOptionIsNone) {
 }
 
 TEST(VolumeErrorsTest, EachStateNamesTheDiskAndWhatToDoInOneLine) {
-  const char* const expected[] = {"", "missing", "stale", "failed"};
-  for (std::uint32_t state = 1; state <= 3; ++state) {
+  const std::map<std::uint32_t, std::string> expected = {
+      {1, "missing"}, {2, "stale"}, {3, "failed"}, {6, "was deleted while in use"}};
+  for (const auto& [state, text] : expected) {
     mdfs_ioc_volume volume = healthy();
     volume.disks[2].state = state;
     const auto all = volume_errors(volume);
     ASSERT_EQ(all.size(), 1u);
     EXPECT_TRUE(all[0].starts_with("disk 2 (/dev/sdc) ")) << all[0];
-    EXPECT_NE(all[0].find(expected[state]), std::string::npos) << all[0];
+    EXPECT_NE(all[0].find(text), std::string::npos) << all[0];
     EXPECT_EQ(all[0].find('\n'), std::string::npos);
   }
+}
+
+TEST(VolumeErrorsTest, ATruncatedDiskIsNamedWithItsSmallestSize) {
+  mdfs_ioc_volume volume = healthy();
+  volume.block_size = 4096;
+  volume.disks[2].state = 3;
+  volume.disks[2].blocks = 48 << 8;
+  volume.disks[2].device_bytes = 6 << 20;
+  const auto all = volume_errors(volume);
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_NE(all[0].find("disk 2 (/dev/sdc) has failed: it was truncated while in use: 6 MiB are left of 48 MiB"),
+            std::string::npos)
+      << all[0];
 }
 
 TEST(VolumeErrorsTest, AVolumeThatTurnedReadOnlySaysWhyAndWhatToDo) {

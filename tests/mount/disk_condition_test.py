@@ -1,0 +1,232 @@
+"""Disks that are truncated, deleted or moved while mounted: no commit is acknowledged on them, and status says why."""
+# SPDX-License-Identifier: Apache-2.0
+import errno
+import glob
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+import unittest
+
+from harness import MDFS, MDFSCK, Mounted, main, read_all, run, status_of
+
+MIB = 1 << 20
+
+
+def put(path, data):
+    """True if fsync has acknowledged it."""
+    try:
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
+        try:
+            os.write(fd, data)
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+    except OSError as error:
+        if error.errno not in (errno.EIO, errno.EROFS):
+            raise
+        return False
+    return True
+
+
+class DiskCondition(unittest.TestCase):
+    def setUp(self):
+        self.acknowledged = {}
+
+    def start(self, **options):
+        self.volume = Mounted(3, "48M", "cache=64M,commit=600", **options)
+        self.addCleanup(self.volume.remove)
+        for number in range(3):
+            self.assertTrue(self.put(f"before{number}"))
+        return self.volume.disks[2]
+
+    def put(self, name, size=1_500_000):
+        data = os.urandom(size)
+        done = put(self.volume / name, data)
+        if done:
+            self.acknowledged[name] = data
+        return done
+
+    def unmount(self):
+        return subprocess.run([MDFS, "umount", self.volume.path], text=True, capture_output=True, check=False)
+
+    def state(self):
+        listed = json.loads(run(MDFS, "disk", "list", "--json", self.volume.path))
+        return listed["disks"][2]["state"]
+
+    def refuses_everything(self):
+        for name in ("after0", "after1", "after2"):
+            self.assertFalse(self.put(name, 1000), "acknowledged on a disk that has failed")
+        synced = subprocess.run([MDFS, "volume", "sync", self.volume.path], text=True, capture_output=True, check=False)
+        self.assertIn(synced.returncode, (1, 3), synced.stderr)
+
+    def whole(self):
+        for name, data in self.acknowledged.items():
+            self.assertEqual(read_all(self.volume / name), data, name)
+
+    def test_a_truncated_disk_fails_before_anybody_has_looked(self):
+        disk = self.start()
+        os.truncate(disk, 6 * MIB)
+        self.assertFalse(self.put("after", 1000))
+        self.assertEqual(os.path.getsize(disk), 6 * MIB, "a write has made it long again")
+        status = status_of(self.volume.path, unhealthy=True)
+        self.assertRegex(status, "error: read-only: the commit of generation .*was truncated while in use: 6 MiB are "
+                                 "left of 48 MiB: unsynced data are lost")
+        self.assertRegex(status, "error: disk 2 .*has failed: it was truncated while in use: 6 MiB are left of 48 MiB")
+        self.assertNotIn("has had errors", status)
+        self.assertEqual(self.state(), "failed")
+        self.refuses_everything()
+        done = self.unmount()
+        self.assertNotEqual(done.returncode, 0)
+        self.assertRegex(done.stderr, "mdfs: input/output error: unsynced data are lost: .*6 MiB are left")
+        self.assertEqual(done.stderr.count("input/output error"), 1, done.stderr)
+
+    def test_a_disk_that_is_long_again_has_failed_all_the_same(self):
+        disk = self.start()
+        os.truncate(disk, 6 * MIB)
+        self.assertRegex(status_of(self.volume.path, unhealthy=True), "6 MiB are left of 48 MiB")
+        os.truncate(disk, 48 * MIB)
+        self.assertRegex(status_of(self.volume.path, unhealthy=True), "6 MiB are left of 48 MiB")
+        self.refuses_everything()
+
+    def test_the_unmount_of_an_idle_volume_reports_it(self):
+        disk = self.start()
+        run(MDFS, "volume", "sync", self.volume.path)
+        os.truncate(disk, 6 * MIB)
+        done = self.unmount()
+        self.assertEqual(done.returncode, 3)
+        self.assertRegex(done.stderr, "was truncated while in use: 6 MiB are left of 48 MiB")
+
+    def rescue(self, delete):
+        disk = self.start()
+        delete(disk)
+        self.assertFalse(self.put("after", 1000))
+        status = status_of(self.volume.path, unhealthy=True)
+        self.assertRegex(status, "error: read-only: the commit of .*was deleted while in use")
+        self.assertRegex(status, "error: disk 2 .*was deleted while in use.*Before that")
+        self.assertEqual(self.state(), "deleted")
+        self.refuses_everything()
+        self.whole()
+        command = re.search(r"error: disk 2: copy it with: (cp --sparse=always /proc/\d+/fd/\d+ \S+)\n", status)
+        self.assertTrue(command, status)
+        self.assertEqual(command.group(1).split()[-1], disk)
+        run(*command.group(1).split())
+        done = self.unmount()
+        self.assertRegex(done.stderr, "was deleted while in use")
+        self.volume.mount()
+        self.whole()
+        self.assertEqual(self.state(), "healthy")
+        self.assertTrue(self.put("later"))
+        self.volume.unmount()
+        run(MDFSCK, "-n", "--data", *self.volume.disks)
+
+    def test_the_contents_of_a_deleted_disk_can_be_copied_back_whole(self):
+        self.rescue(os.unlink)
+
+    def test_a_disk_replaced_by_another_file_is_rescued_in_the_same_way(self):
+        def replace(disk):
+            shutil.copyfile(disk, disk + ".new")
+            os.replace(disk + ".new", disk)
+        self.rescue(replace)
+
+    def test_status_notices_a_deleted_disk_before_a_commit_does(self):
+        disk = self.start()
+        os.unlink(disk)
+        status = json.loads(status_of(self.volume.path, "--json", unhealthy=True))
+        self.assertEqual(status["disks"][2]["state"], "deleted")
+        self.assertTrue(any("was deleted while in use" in line for line in status["errors"]), status["errors"])
+        self.refuses_everything()
+
+    def test_a_moved_disk_works_on_and_is_a_warning(self):
+        disk = self.start()
+        os.link(disk, disk + ".link")
+        self.assertNotIn("moved", status_of(self.volume.path))
+        os.rename(disk, disk + ".moved")
+        self.addCleanup(lambda: [os.unlink(name) for name in glob.glob(disk + ".*")])
+        self.assertRegex(status_of(self.volume.path), r"warning: disk 2 .*was moved: nothing is at its path any more")
+        self.assertTrue(self.put("after"))
+        shutil.copyfile(disk + ".moved", disk)
+        self.assertRegex(status_of(self.volume.path), r"warning: disk 2 .*was moved: another file is at its path")
+        self.assertEqual(self.state(), "healthy")
+        self.assertTrue(self.put("after2"))
+        os.replace(disk + ".moved", disk)
+        self.assertNotIn("moved", status_of(self.volume.path))
+        self.assertEqual(self.unmount().returncode, 0)
+        self.volume.mount()
+        self.whole()
+
+    def test_a_loop_device_that_shrank_fails(self):
+        files = [os.path.join(tempfile.mkdtemp(prefix="mdfs-test-loop-"), "file")]
+        self.addCleanup(shutil.rmtree, os.path.dirname(files[0]))
+        with open(files[0], "wb") as file:
+            file.truncate(48 * MIB)
+        loop = subprocess.run(["losetup", "--find", "--show", files[0]], text=True, capture_output=True, check=False)
+        if loop.returncode != 0:
+            self.skipTest("no loop device can be made here")
+        loop = loop.stdout.strip()
+        self.addCleanup(run, "losetup", "--detach", loop)
+        self.volume = Mounted(1, "48M", "cache=64M,commit=600")
+        self.addCleanup(self.volume.remove)
+        run(MDFS, "disk", "add", "--force", self.volume.path, loop)
+        self.assertTrue(self.put("before"))
+        time.sleep(0.5)  # the last writes of the commit make the file below the device long again
+        os.truncate(files[0], 24 * MIB)
+        run("losetup", "--set-capacity", loop)
+        self.assertFalse(self.put("after", 1000))
+        self.assertRegex(status_of(self.volume.path, unhealthy=True), "disk 1 .*24 MiB are left of 48 MiB")
+
+
+class LongPaths(unittest.TestCase):
+    """What failed and why is shown whatever the length of the disk's path."""
+
+    def test_the_operation_and_the_cause_are_shown(self):
+        floor = tempfile.mkdtemp(prefix="mdfs-floor-")
+        run("mount", "-t", "tmpfs", "-o", "size=20M", "mdfs-test", floor)
+        self.addCleanup(lambda: (run("umount", "-l", floor), os.rmdir(floor)))
+        for length in (10, 95, 250):
+            with self.subTest(length=length):
+                self.fill(floor, length)
+
+    def fill(self, floor, length):
+        folder = os.path.join(floor, "\u00e9" * (length // 2))
+        place = tempfile.mkdtemp(prefix="mdfs-test-")
+        os.mkdir(folder)
+        os.mkdir(os.path.join(folder, "\u20ac" * (length // 3)))
+        disks = [os.path.join(folder, "\u20ac" * (length // 3), f"disk{i}") for i in range(2)]
+        self.addCleanup(shutil.rmtree, place)
+        run(os.environ["MKMDFS"], "--sparse", "--size", "64M", *disks)
+        run(MDFS, "mount", "-o", "cache=64M,commit=600", *disks, place)
+        try:
+            with open(os.path.join(folder, "full"), "wb", buffering=0) as full:
+                try:
+                    while True:
+                        full.write(bytes(4096))
+                except OSError:
+                    pass
+            try:
+                for number in range(100_000):
+                    put(os.path.join(place, f"n{number}"), b"x" * 9000) or self.fail_once()
+            except StopIteration:
+                pass
+            subprocess.run([MDFS, "volume", "sync", place], capture_output=True, check=False)
+            status = status_of(place, unhealthy=True)
+            self.assertRegex(status, r"error: read-only: the commit of generation \d+ failed: .*: write of \d+ bytes "
+                                     r"at \d+: No space left on device: unsynced data are lost")
+            self.assertNotIn("\ufffd", status)
+            self.assertNotIn("\\x", status)
+        finally:
+            done = subprocess.run([MDFS, "umount", place], text=True, capture_output=True, check=False)
+            shutil.rmtree(folder)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertEqual(done.stderr.count("input/output error"), 1, done.stderr)
+        self.assertRegex(done.stderr, "No space left on device")
+
+    def fail_once(self):
+        raise StopIteration
+
+
+if __name__ == "__main__":
+    main()

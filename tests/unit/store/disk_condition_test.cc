@@ -1,0 +1,149 @@
+// Disks that are truncated, or whose file is deleted, while the store is open.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "base/aligned_buffer.h"
+#include "base/log.h"
+#include "device/disk.h"
+#include "format/layout.h"
+#include "store_fixture.h"
+
+namespace mdfs::store {
+namespace {
+
+constexpr std::uint64_t kDiskBytes = 8u << 20;
+constexpr std::uint64_t kLabelBytes = MDFS_LABEL_AREA;
+
+// These tests do damage on purpose; what the store says about it is not of interest.
+const Status quiet = set_log_level("off");
+
+Status put(Store& store, std::uint64_t n) {
+  return store.transact(Purpose::kNormal, [&](Transaction& transaction) -> Status {
+    transaction.put({20, 1, n}, value_of(600, n));
+    return {};
+  });
+}
+
+class DiskConditionTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_OK(format_disks(disks_, environment_));
+    auto store = open_disks(disks_, environment_);
+    ASSERT_OK(store);
+    store_ = std::move(*store);
+    ASSERT_OK(put(*store_, 1));
+    ASSERT_OK(store_->commit());
+  }
+
+  // Nothing more is acknowledged, and everything in memory is readable.
+  void expect_commits_fail(const std::string& why) {
+    ASSERT_OK(put(*store_, 2));
+    const Status committed = store_->commit();
+    ASSERT_FALSE(committed.ok());
+    EXPECT_EQ(committed.error().code, Errc::kIo);
+    EXPECT_NE(committed.error().message().find(why), std::string::npos) << committed.error().message();
+    EXPECT_TRUE(store_->read_only());
+    EXPECT_FALSE(store_->commit().ok()) << "success after a failed commit";
+    EXPECT_OK(store_->get({20, 1, 2}));
+    EXPECT_FALSE(store_->allocate({.disk = 0, .blocks = 1, .owner = 16}, nullptr).ok());
+  }
+
+  device::MemoryDisk& cut() { return *disks_[2]; }
+
+  SeededEnvironment environment_{1};
+  Disks disks_ = make_disks(3, kDiskBytes);
+  std::unique_ptr<Store> store_;
+};
+
+TEST_F(DiskConditionTest, ACommitFailsOnADiskThatWasTruncated) {
+  cut().resize(kDiskBytes / 2);
+  expect_commits_fail("disk2 was truncated while in use: 4 MiB are left of 8 MiB");
+}
+
+TEST_F(DiskConditionTest, ATruncatedDiskThatIsLongAgainHasFailedAndKeepsItsSmallestSize) {
+  for (const std::uint64_t bytes : {kDiskBytes / 2, kDiskBytes / 4, kDiskBytes, 2 * kDiskBytes}) {
+    cut().resize(bytes);
+    EXPECT_FALSE(store_->examine_disks().ok());
+  }
+  const DiskInfo info = store_->disk_info(2);
+  EXPECT_EQ(info.state, DiskState::kFailed);
+  EXPECT_EQ(info.device_bytes, kDiskBytes / 4);
+  expect_commits_fail("2 MiB are left of 8 MiB");
+}
+
+TEST_F(DiskConditionTest, NoWriteReachesATruncatedDiskAndReadsDo) {
+  const std::uint64_t block = store_->allocate({.disk = 2, .blocks = 1, .owner = 16}, nullptr).value().block;
+  AlignedBuffer bytes(store_->block_size());
+  std::fill(bytes.bytes().begin(), bytes.bytes().end(), std::byte{7});
+  ASSERT_OK(device::write(store_->disk(2), block * store_->block_size(), bytes.bytes()));
+  cut().resize(kDiskBytes - kLabelBytes);
+  const std::uint64_t before = cut().digest();
+  EXPECT_FALSE(device::write(store_->disk(2), block * store_->block_size(), bytes.bytes()).ok());
+  EXPECT_FALSE(device::flush(store_->disk(2)).ok());
+  EXPECT_OK(device::read(store_->disk(2), block * store_->block_size(), bytes.bytes()));
+  EXPECT_EQ(bytes.bytes()[0], std::byte{7});
+  ASSERT_OK(put(*store_, 2));
+  EXPECT_FALSE(store_->commit().ok());
+  EXPECT_EQ(cut().digest(), before);
+}
+
+TEST_F(DiskConditionTest, ACommitFailsOnAFileThatWasDeleted) {
+  cut().set_deleted(true);
+  EXPECT_EQ(store_->disk_info(2).state, DiskState::kHealthy) << "nobody has looked yet";
+  EXPECT_FALSE(store_->examine_disks().ok());
+  EXPECT_EQ(store_->disk_info(2).state, DiskState::kDeleted);
+  EXPECT_FALSE(store_->disk_info(2).is_lost());
+  expect_commits_fail("disk2 was deleted while in use");
+}
+
+// The way to rescue it: nothing changes on a disk any more once its loss is known.
+TEST_F(DiskConditionTest, ACopyOfADeletedFileHoldsEverythingAcknowledged) {
+  cut().set_deleted(true);
+  expect_commits_fail("disk2 was deleted while in use");
+  store_.reset();
+  cut().set_deleted(false);
+  auto store = open_disks(disks_, environment_);
+  ASSERT_OK(store);
+  EXPECT_EQ((*store)->disk_info(2).state, DiskState::kHealthy);
+  const auto got = (*store)->get({20, 1, 1});
+  ASSERT_OK(got);
+  EXPECT_TRUE(*got);
+  EXPECT_OK((*store)->commit());
+}
+
+TEST_F(DiskConditionTest, TheRestOfTheDeviceMayGoOnceTheVolumeHasASmallerDisk) {
+  const std::uint64_t half = kDiskBytes / 2 / store_->block_size();
+  ASSERT_OK(store_->set_disk_end(2, half, nullptr));
+  ASSERT_NO_FATAL_FAILURE(move_all_nodes_off(*store_, 2));
+  ASSERT_OK(store_->resize_disk(2, half));
+  cut().resize(kDiskBytes / 2);
+  ASSERT_OK(put(*store_, 2));
+  EXPECT_OK(store_->commit());
+  EXPECT_OK(store_->examine_disks());
+  EXPECT_EQ(store_->disk_info(2).state, DiskState::kHealthy);
+  cut().resize(kDiskBytes / 2 - kLabelBytes);
+  expect_commits_fail("was truncated");
+}
+
+TEST_F(DiskConditionTest, ADiskThatWasMadeLargerNeedsItsNewSize) {
+  cut().resize(2 * kDiskBytes);
+  ASSERT_OK(store_->commit());
+  ASSERT_OK(store_->resize_disk(2, 2 * kDiskBytes / store_->block_size()));
+  cut().resize(kDiskBytes);
+  expect_commits_fail("8 MiB are left of 16 MiB");
+}
+
+TEST_F(DiskConditionTest, ADiskThatJoinedIsWatchedToo) {
+  device::MemoryDisk joined("joined", kDiskBytes);
+  JoiningDisk joining;
+  joining.disk = std::make_unique<BorrowedDisk>(joined);
+  std::vector<JoiningDisk> all;
+  all.push_back(std::move(joining));
+  ASSERT_OK(store_->add_disks(std::move(all)));
+  joined.resize(kDiskBytes / 2);
+  expect_commits_fail("joined was truncated");
+  store_.reset();
+}
+
+}  // namespace
+}  // namespace mdfs::store
