@@ -74,8 +74,17 @@ SetAttributes to_change(const struct stat& requested, int which) {
   if ((which & FUSE_SET_ATTR_ATIME) != 0 && !change.atime_now) change.atime_ns = to_ns(requested.st_atim);
   if ((which & FUSE_SET_ATTR_MTIME) != 0 && !change.mtime_now) change.mtime_ns = to_ns(requested.st_mtim);
   if ((which & FUSE_SET_ATTR_CTIME) != 0) change.ctime_ns = to_ns(requested.st_ctim);
-  change.keeps_owner = which == 0;  // the kernel leaves set-uid and set-gid to the daemon
+  // The kernel leaves set-uid and set-gid to the daemon: a write, or a chown(2) of neither owner nor group.
+  change.keeps_owner = which == 0;
   return change;
+}
+
+// The groups cost a read of /proc. They matter for a setgid bit without group execute only.
+bool is_outsider(fuse_req_t req, fuse_ino_t ino) {
+  if (fuse_req_ctx(req)->uid == 0) return false;
+  const auto now = server_of(req).volume().attributes(ino);
+  return now.ok() && !S_ISDIR(now->mode) && (now->mode & (S_ISGID | S_IXGRP)) == S_ISGID &&
+         !caller_with_groups(req).is_in(now->gid);
 }
 
 // Replies to a request for `value` that offered room for `size` bytes; 0 asks for the length.
@@ -169,6 +178,7 @@ void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat* attributes, int whi
   if (is_virtual(ino))
     return reply_stat(req, ino, set_view_attributes(server, fuse_req_ctx(req)->uid, ino, *attributes, which, fi));
   SetAttributes change = to_change(*attributes, which);
+  change.by_outsider = change.is_chown() && is_outsider(req, ino);
   if (!change.size_bytes) return change_and_reply(req, ino, change);
   // What is cut off may take long.
   change.stop = stop_of(req);

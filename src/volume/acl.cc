@@ -60,18 +60,14 @@ AclEntry& group_class(Acl& acl) {
   return *entry;
 }
 
-bool in_group(const Caller& caller, gid_t group) {
-  return caller.gid == group || std::find(caller.groups.begin(), caller.groups.end(), group) != caller.groups.end();
-}
-
 bool acl_allows(const Acl& acl, uid_t owner, gid_t group, const Caller& caller, unsigned want) {
   const unsigned mask = permissions_of(acl, AclEntry::kMask, 7);
   bool in_a_group = false;
   for (const AclEntry& entry : acl) {
     if (entry.tag == AclEntry::kUserObject && caller.uid == owner) return (entry.permissions & want) == want;
     if (entry.tag == AclEntry::kUser && caller.uid == entry.id) return (entry.permissions & mask & want) == want;
-    const bool mine = (entry.tag == AclEntry::kGroupObject && in_group(caller, group)) ||
-                      (entry.tag == AclEntry::kGroup && in_group(caller, entry.id));
+    const bool mine = (entry.tag == AclEntry::kGroupObject && caller.is_in(group)) ||
+                      (entry.tag == AclEntry::kGroup && caller.is_in(entry.id));
     if (mine && (entry.permissions & mask & want) == want) return true;
     in_a_group = in_a_group || mine;
   }
@@ -147,7 +143,7 @@ bool may_access(const Acl& acl, mode_t mode, uid_t owner, gid_t group, const Cal
   if (caller.uid == 0) return (want & 1) == 0 || S_ISDIR(mode) || (mode & 0111) != 0;
   if (!acl.empty()) return acl_allows(acl, owner, group, caller, want);
   if (caller.uid == owner) return ((mode >> 6) & want) == want;
-  if (in_group(caller, group)) return ((mode >> 3) & want) == want;
+  if (caller.is_in(group)) return ((mode >> 3) & want) == want;
   return (mode & want) == want;
 }
 

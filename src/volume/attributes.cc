@@ -51,15 +51,16 @@ Result<Attributes> VolumeImpl::attributes(Ino ino) {
   return compose(ino, nullptr, ObjectUse(), item);
 }
 
-// Permission to change the mode, and the loss of setgid by a stranger to the group, are the kernel's business under
-// default_permissions: it hands over the bits that are to be set.
+// Permission to change the mode, and the loss of setgid by a chmod of a stranger to the group, are the kernel's
+// business under default_permissions: it hands over the bits that are to be set. Of a chown it hands over the owner
+// alone.
 void VolumeImpl::apply(const SetAttributes& change, std::int64_t now_ns, format::Inode& inode) const {
   if (change.is_chown()) {
     inode.uid = change.uid.value_or(inode.uid);
     inode.gid = change.gid.value_or(inode.gid);
     if (!inode.is_directory()) {
       inode.mode &= ~std::uint32_t{S_ISUID};
-      if ((inode.mode & S_IXGRP) != 0) inode.mode &= ~std::uint32_t{S_ISGID};
+      if ((inode.mode & S_IXGRP) != 0 || change.by_outsider) inode.mode &= ~std::uint32_t{S_ISGID};
     }
   }
   if (change.mode) inode.mode = (inode.mode & S_IFMT) | (*change.mode & 07777);
@@ -110,10 +111,8 @@ namespace {
 // The mode after this caller has changed the bytes.
 std::uint32_t mode_after_write(std::uint32_t mode, gid_t group, const Caller& caller) {
   if (caller.uid == 0) return mode;
-  const bool in_group =
-      caller.gid == group || std::find(caller.groups.begin(), caller.groups.end(), group) != caller.groups.end();
   mode &= ~std::uint32_t{S_ISUID};
-  return (mode & S_IXGRP) != 0 || !in_group ? mode & ~std::uint32_t{S_ISGID} : mode;
+  return (mode & S_IXGRP) != 0 || !caller.is_in(group) ? mode & ~std::uint32_t{S_ISGID} : mode;
 }
 
 }  // namespace

@@ -139,8 +139,7 @@ Status VolumeImpl::create_inode(Change& change, Ino ino, const format::Inode& pa
   inode.data_generation = change.transaction.generation();
   if ((parent.mode & S_ISGID) != 0) {
     inode.gid = parent.gid;
-    const bool member = caller.uid == 0 || caller.gid == inode.gid ||
-                        std::find(caller.groups.begin(), caller.groups.end(), inode.gid) != caller.groups.end();
+    const bool member = caller.uid == 0 || caller.is_in(inode.gid);
     if (S_ISDIR(object.mode)) {
       inode.mode |= S_ISGID;
     } else if ((inode.mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) && !member) {

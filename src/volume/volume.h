@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -32,6 +33,10 @@ struct Caller {
   gid_t gid = 0;
   mode_t umask = 0;
   std::vector<gid_t> groups;
+
+  bool is_in(gid_t group) const {
+    return gid == group || std::find(groups.begin(), groups.end(), group) != groups.end();
+  }
 };
 
 struct Attributes {
@@ -55,7 +60,8 @@ struct SetAttributes {
   std::optional<std::uint64_t> size_bytes;
   std::optional<std::int64_t> atime_ns, mtime_ns, ctime_ns;
   bool atime_now = false, mtime_now = false;
-  bool keeps_owner = false;  // a chown(2) of neither owner nor group
+  bool keeps_owner = false;  // a chown(2) of neither owner nor group, or a write
+  bool by_outsider = false;  // a chown(2) by a caller who is neither root nor in the file's group
   engine::Stop stop;         // may end a change of size
   bool is_chown() const { return uid || gid || keeps_owner; }
 };

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <array>
 
 #include "volume/volume_impl.h"
@@ -101,8 +100,7 @@ Status VolumeImpl::set_xattr(Ino ino, std::string_view name, ConstBytes value, X
     MDFS_TRY_ASSIGN(format::Inode inode, read_inode(change.transaction, ino));
     if (is_acl(name)) {
       MDFS_TRY(set_acl(change, ino, inode, name, value));
-      const bool is_member = caller == nullptr || caller->uid == 0 || caller->gid == inode.gid ||
-                             std::find(caller->groups.begin(), caller->groups.end(), inode.gid) != caller->groups.end();
+      const bool is_member = caller == nullptr || caller->uid == 0 || caller->is_in(inode.gid);
       if (!is_member) inode.mode &= ~std::uint32_t{S_ISGID};
     } else {
       if (name.starts_with("user.") && !inode.is_regular() && !inode.is_directory())

@@ -1,10 +1,14 @@
 """What the kernel caches of a file that is written past its cache: pages, and the mode."""
 # SPDX-License-Identifier: Apache-2.0
 import ctypes
+import itertools
 import mmap
 import os
+import shutil
 import stat
 import struct
+import subprocess
+import tempfile
 import threading
 
 import harness
@@ -187,6 +191,45 @@ class Direct(harness.MountTest):
             os.chmod(self.at("file"), mode)
             os.chown(self.at("file"), 4243, 4242)
             self.assertEqual(stat.S_IMODE(os.stat(self.at("file")).st_mode), left)
+
+    def owners(self, name):
+        """A line for each chown of a file: what it was, the caller's groups, the new owner, and the outcome."""
+        modes = [kind | rest for kind in (0o6000, 0o4000, 0o2000, 0) for rest in (0o745, 0o755, 0o767)]
+        befores = [(owner, group) for owner in (NOBODY, 0) for group in (NOBODY, 4242, 0)]
+        callers = ([], [4242], None)  # None: root
+        afters = ((NOBODY, NOBODY), (-1, NOBODY), (-1, 4242), (-1, -1), (NOBODY, -1), (0, 0))
+        write_all(name, b"x")
+        for mode, before, groups, after in itertools.product(modes, befores, callers, afters):
+            if groups is not None and before[0] != NOBODY and after == (-1, -1):
+                continue  # FUSE sends the same request for a write, so MDFS cannot refuse it
+            os.chown(name, *before)
+            os.chmod(name, mode)
+
+            def change(after=after):
+                os.chown(name, *after)
+            error = change() if groups is None else self.as_nobody(groups, change)
+            now = os.stat(name)
+            yield (f"{mode:o} {before} by {groups} to {after}: error {error or 0}, "
+                   f"{stat.S_IMODE(now.st_mode):o} {now.st_uid}:{now.st_gid}")
+
+    def test_a_chown_takes_set_uid_and_set_gid_as_on_ext4(self):
+        other = tempfile.mkdtemp(prefix="mdfs-test-ext4-")
+        self.addCleanup(shutil.rmtree, other)
+        os.chmod(other, 0o755)
+        store, place = os.path.join(other, "store"), os.path.join(other, "mnt")
+        os.mkdir(place)
+        with open(store, "wb") as file:
+            file.truncate(16 << 20)
+        if shutil.which("mkfs.ext4") is None:
+            self.skipTest("mkfs.ext4 is not installed")
+        harness.run("mkfs.ext4", "-q", "-F", store)
+        if subprocess.run(["mount", "-o", "loop", store, place], check=False).returncode != 0:
+            self.skipTest("no loop device can be made here")
+        self.addCleanup(harness.run, "umount", place)
+        expected = list(self.owners(os.path.join(place, "file")))
+        self.assertIn("2745 (65534, 0) by [] to (-1, 65534): error 0, 745 65534:65534", expected)
+        self.assertEqual(list(self.owners(self.at("file"))), expected)
+        print(f"compared: {len(expected)} calls of chown", flush=True)
 
     def test_an_access_list_set_by_another_group_takes_set_gid(self):
         def entry(tag, permissions):

@@ -27,6 +27,8 @@ TEST_F(AttributesTest, ChownTakesSetuidAndSetgidFromFiles) {
   EXPECT_OK(volume().set_attributes(f, {.mode = 02644}));
   EXPECT_OK(volume().set_attributes(f, {.gid = 5}));
   EXPECT_EQ(stat(f).mode & 07777, 02644u) << "without group execution setgid means mandatory locking";
+  EXPECT_OK(volume().set_attributes(f, {.gid = 6, .by_outsider = true}));
+  EXPECT_EQ(stat(f).mode & 07777, 0644u) << "a stranger to the group takes it all the same";
   const Ino d = make_directory("d");
   EXPECT_OK(volume().set_attributes(d, {.mode = 02755}));
   EXPECT_OK(volume().set_attributes(d, {.gid = 5}));
