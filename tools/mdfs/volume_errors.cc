@@ -56,6 +56,7 @@ std::string of_reason(std::string_view reason) {
   static constexpr Advice kAdvice[] = {
       {"opened read-only", ""},
       {"a majority", "attach the missing disks and mount again, or write without them with -o degraded"},
+      {"was deleted while in use", "unsynced data are lost; copy that disk back before the unmount"},
       {"the commit of generation", "unsynced data are lost; examine that disk, unmount, run mdfsck, mount again"},
       {"recovery could not be completed", "examine that disk, unmount, and mount again"},
       {"is open for reading only", "unmount, make that disk writable, and mount again"},

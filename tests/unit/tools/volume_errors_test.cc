@@ -57,6 +57,7 @@ TEST(VolumeErrorsTest, ATruncatedDiskIsNamedWithItsSmallestSize) {
 TEST(VolumeErrorsTest, AVolumeThatTurnedReadOnlySaysWhyAndWhatToDo) {
   const std::pair<const char*, const char*> cases[] = {
       {"the commit of generation 7 failed: I/O error: /dev/sdc: flush", "mdfsck"},
+      {"the commit of generation 7 failed: /dev/sdc was deleted while in use", "before the unmount"},
       {"only 2 of 4 disks are current, fewer than a majority", "-o degraded"},
       {"recovery could not be completed: /dev/sda: write", "mount again"},
       {"/dev/sda is open for reading only", "writable"},
