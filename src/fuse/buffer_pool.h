@@ -9,10 +9,10 @@
 
 namespace mdfs::fuse {
 
-// Any thread. The pool holds as many buffers as were ever in use at the same time.
+// Any thread. The pool keeps up to `most_kept` free buffers.
 class BufferPool {
  public:
-  explicit BufferPool(std::size_t buffer_bytes) : buffer_bytes_(buffer_bytes) {}
+  BufferPool(std::size_t buffer_bytes, std::size_t most_kept) : buffer_bytes_(buffer_bytes), most_kept_(most_kept) {}
 
   class Lease {
    public:
@@ -43,10 +43,10 @@ class BufferPool {
  private:
   void give_back(AlignedBuffer buffer) {
     const std::lock_guard lock(mutex_);
-    free_.push_back(std::move(buffer));
+    if (free_.size() < most_kept_) free_.push_back(std::move(buffer));
   }
 
-  const std::size_t buffer_bytes_;
+  const std::size_t buffer_bytes_, most_kept_;
   std::mutex mutex_;  // guards free_
   std::vector<AlignedBuffer> free_;
 };

@@ -41,10 +41,10 @@ Result<std::unique_ptr<RequestRings>> RequestRings::create() {
 
 RequestRings::~RequestRings() = default;
 
-void RequestRings::start(RingConnection connection, unsigned overflow_threads) {
+void RequestRings::start(RingConnection connection, unsigned overflow_threads, unsigned most_overflow_threads) {
   connection_ = std::move(connection);
   started_ = true;
-  overflow_->start(connection_, overflow_threads, [this](std::uint16_t queue) {
+  overflow_->start(connection_, overflow_threads, most_overflow_threads, [this](std::uint16_t queue) {
     return std::any_of(threads_.begin(), threads_.end(),
                        [queue](const auto& thread) { return thread->entry().queue() == queue && thread->waiting(); });
   });

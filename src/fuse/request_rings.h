@@ -30,8 +30,8 @@ class RequestRings {
   RequestRings& operator=(const RequestRings&) = delete;
 
   // After the answer to INIT, once: until then the kernel refuses rings, from then on it waits for them.
-  // `overflow_threads` handle requests of queues whose threads are all in use.
-  void start(RingConnection connection, unsigned overflow_threads);
+  // `overflow_threads`, more while all of them wait, handle requests of queues whose threads are all in use.
+  void start(RingConnection connection, unsigned overflow_threads, unsigned most_overflow_threads);
   // Afterwards no request is handled. Those under way may still wait for answers of other threads. `wake_signal` must
   // have a handler, which does nothing.
   void quiesce(int wake_signal);

@@ -43,9 +43,10 @@ RingOverflow::~RingOverflow() {
   end();
 }
 
-void RingOverflow::start(const RingConnection& connection, unsigned threads, HasWaitingThread has_waiting_thread) {
+void RingOverflow::start(const RingConnection& connection, unsigned threads, unsigned most,
+                         HasWaitingThread has_waiting_thread) {
   has_waiting_thread_ = std::move(has_waiting_thread);
-  work_ = std::make_unique<WorkQueue>(threads);
+  work_ = std::make_unique<WorkQueue>(threads, most);
   thread_ = std::thread([this, &connection] { run(connection); });
 }
 

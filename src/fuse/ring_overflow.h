@@ -44,8 +44,8 @@ class RingOverflow final : public RingEntryOwner {
 
   // True if a thread of the queue waits for requests. Any thread.
   using HasWaitingThread = std::function<bool(std::uint16_t queue)>;
-  // `threads` handle requests.
-  void start(const RingConnection& connection, unsigned threads, HasWaitingThread has_waiting_thread);
+  // `threads` handle requests, up to `most` while all of them wait.
+  void start(const RingConnection& connection, unsigned threads, unsigned most, HasWaitingThread has_waiting_thread);
   // No more requests are handled; all under way have been, and were answered or wait for another thread's answer.
   void quiesce();
   // Passes the last answers on and ends the thread.

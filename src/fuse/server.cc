@@ -207,7 +207,7 @@ void Server::start_rings() {
     stop();
   };
   rings_->start({fuse_session_fd(session_.get()), [this](MutableBytes request) { process(request); }, fail},
-                options_.threads);
+                options_.threads, options_.most_threads);
 }
 
 // An INTERRUPT comes through /dev/fuse, and may be there before libfuse gets its request from a ring. libfuse answers
@@ -269,7 +269,8 @@ void Server::run() {
   running_ = true;
 
   fuse_loop_config* const config = fuse_loop_cfg_create();
-  fuse_loop_cfg_set_max_threads(config, options_.threads);
+  fuse_loop_cfg_set_max_threads(config, options_.most_threads);
+  fuse_loop_cfg_set_idle_threads(config, 2 * options_.threads);  // others end; starting one takes some 50 us
   fuse_loop_cfg_set_clone_fd(config, 0);
   const int status = fuse_session_loop_mt(session_.get(), config);
   fuse_loop_cfg_destroy(config);

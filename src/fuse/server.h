@@ -40,7 +40,9 @@ struct ServerOptions {
   std::shared_ptr<device::ModelledMachine> modelled;  // null: the disks are not modelled
   std::shared_ptr<TraceRecorder> trace;               // null: nothing is recorded
   std::size_t largest_request_bytes = engine::EngineOptions{}.largest_request_bytes;  // as the volume was opened with
-  unsigned threads = 10;  // that serve the kernel; each may hold a request of 1 MiB
+  // That serve the kernel; each may hold a request of 1 MiB. More are started while all of them wait, up to the second
+  // number, so that callers who wait for disks or memory do not stop the others.
+  unsigned threads = 10, most_threads = 128;
 };
 
 // attach() once, run() once, from one thread; stop() from any. The volume outlives the server.
@@ -112,7 +114,7 @@ class Server {
   NodeTable nodes_;
   Coherence coherence_;
   FilledPages filled_pages_;
-  BufferPool buffers_{kMaxTransferBytes};
+  BufferPool buffers_{kMaxTransferBytes, 16};
   std::unique_ptr<views::StagingPool> staging_;
   Session session_;
   std::unique_ptr<RequestRings> rings_;  // null: all requests come from /dev/fuse

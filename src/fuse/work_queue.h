@@ -15,7 +15,9 @@ namespace mdfs::fuse {
 // keeps waiting: each job answers one.
 class WorkQueue {
  public:
-  explicit WorkQueue(unsigned threads);
+  explicit WorkQueue(unsigned threads) : WorkQueue(threads, threads) {}
+  // Begins with `threads`. A job that finds all of them at work gets one more, up to `most`; it stays.
+  WorkQueue(unsigned threads, unsigned most);
   // Runs the queued jobs, then ends.
   ~WorkQueue();
   WorkQueue(const WorkQueue&) = delete;
@@ -26,10 +28,16 @@ class WorkQueue {
  private:
   void run();
 
-  std::mutex mutex_;  // guards jobs_ and ending_
+  // Both under mutex_.
+  void add_thread();
+  void try_to_add_thread();
+
+  std::mutex mutex_;  // guards all below
   std::condition_variable wake_;
   std::deque<std::function<void()>> jobs_;
   bool ending_ = false;
+  unsigned idle_ = 0;  // threads without a job
+  const unsigned most_;
   std::vector<std::thread> threads_;
 };
 

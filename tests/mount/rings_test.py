@@ -22,7 +22,7 @@ RINGS_QUEUE = 12
 LONG_EXTENTS = 64
 WRITERS = 60
 LARGE_WRITERS, LARGE = 150, 1 << 20
-# Of the cache, and of requests: those of the threads of one processor and of the overflow, and 50 more.
+# Of the cache, and of requests: those of the threads of one processor, of ten threads of the overflow, and 50 more.
 LARGE_BYTES = 92 << 20
 WRITER_WINDOWS = 20
 

@@ -1,0 +1,107 @@
+"""Callers who wait for disks or for memory stop nobody else: with requests through /dev/fuse and through rings."""
+# SPDX-License-Identifier: Apache-2.0
+import os
+import signal
+import time
+import unittest
+
+import harness
+from harness import MDFS, Mounted, make_image, read_all, run, write_all
+
+CALLERS = 40  # more than the threads that the daemon begins with
+# So slow that what forty callers ask for takes minutes, and metadata comes within seconds.
+CRAWLING = """
+name = "crawling"
+[[resource]]
+name = "disk"
+count = "disks"
+[[stage]]
+name = "serve"
+resource = "disk"
+cost = "full / 200 kB/s"
+"""
+OTHER_CALLS = 200  # behind waiting callers each of them would take seconds
+
+
+def child(work, *words):
+    pid = os.fork()
+    if pid == 0:
+        try:
+            work(*words)
+        finally:
+            os._exit(0)
+    return pid
+
+
+class Waiting(unittest.TestCase):
+    def setUp(self):
+        self.volume = Mounted(disks=4, size="64M")
+        self.addCleanup(self.volume.remove)
+        os.mkdir(self.volume / "other")
+        write_all(self.volume / "other/cached", b"c" * 5000)
+        make_image(self.volume / "other/image", (512, 512), channels=3, codec=0)
+        write_all(self.volume / "other/image", os.urandom(512 * 512 * 3))
+        make_image(self.volume / "large", (4096, 4096), codec=0)
+        write_all(self.volume / "large", os.urandom(4096 * 4096))
+        self.volume.unmount()
+        machine = os.path.join(self.volume.folder, "crawling.toml")
+        write_all(machine, CRAWLING.encode())
+        self.volume.mount(f"noatime,cache=16M,commit=600,model={machine}")
+        self.others()  # now in the cache
+
+    def others(self):
+        """Calls that need the daemon and no disk."""
+        os.statvfs(self.volume.path)
+        self.assertEqual(len(os.listdir(self.volume / "other")), 2)
+        os.stat(self.volume / "other/cached")
+        with open(self.volume / "other/image@/win/y10+20,x0+30.raw", "rb") as view:
+            self.assertEqual(len(view.read()), 20 * 30 * 3)
+
+    def beside(self, work):
+        under_way = [child(work, number) for number in range(CALLERS)]
+        try:
+            time.sleep(3)  # until all of them wait
+            for _ in range(OTHER_CALLS):
+                self.others()
+            under_way = [pid for pid in under_way if os.waitpid(pid, os.WNOHANG) == (0, 0)]
+            # Behind them, the other calls would have taken until the end of nearly all.
+            self.assertGreater(len(under_way), CALLERS / 2)
+        finally:
+            os.kill(self.volume.daemon(), signal.SIGKILL)  # its disks have work for minutes
+            for pid in under_way:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+
+    def write(self, number):
+        write_all(self.volume / f"file{number}", os.urandom(4 << 20))
+
+    def read(self, number):
+        with open(self.volume / "large", "rb", buffering=0) as file:
+            for row in range(number, 4096, CALLERS):
+                os.pread(file.fileno(), 4096, 4096 * row)
+
+    def test_forty_writers_that_wait_for_memory(self):
+        self.beside(self.write)
+
+    def test_forty_readers_that_wait_for_disks(self):
+        self.beside(self.read)
+
+    @unittest.skipIf(os.environ.get("MDFS_TEST_RINGS"), "about threads of /dev/fuse")
+    def test_threads_that_were_started_for_waiting_callers_end_afterwards(self):
+        self.volume.unmount()
+        self.volume.mount("noatime,cache=16M")
+        pids = [child(self.write, number) for number in range(CALLERS)]
+        for pid in pids:
+            os.waitpid(pid, 0)
+        run(MDFS, "volume", "sync", self.volume.path)
+        for _ in range(2 * CALLERS):  # each may end one thread
+            os.statvfs(self.volume.path)
+        self.assertLessEqual(self.readers_of_requests(), 21)
+
+    def readers_of_requests(self):
+        tasks = f"/proc/{self.volume.daemon()}/task"
+        return sum(read_all(f"{tasks}/{task}/wchan").startswith(b"fuse_dev_do_read") for task in os.listdir(tasks))
+
+
+if __name__ == "__main__":
+    harness.main()
