@@ -270,7 +270,7 @@ void Server::run() {
 
   fuse_loop_config* const config = fuse_loop_cfg_create();
   fuse_loop_cfg_set_max_threads(config, options_.most_threads);
-  fuse_loop_cfg_set_idle_threads(config, 2 * options_.threads);  // others end; starting one takes some 50 us
+  fuse_loop_cfg_set_idle_threads(config, options_.threads);  // others end; starting one takes some 50 us
   fuse_loop_cfg_set_clone_fd(config, 0);
   const int status = fuse_session_loop_mt(session_.get(), config);
   fuse_loop_cfg_destroy(config);

@@ -96,7 +96,7 @@ class Waiting(unittest.TestCase):
         run(MDFS, "volume", "sync", self.volume.path)
         for _ in range(2 * CALLERS):  # each may end one thread
             os.statvfs(self.volume.path)
-        self.assertLessEqual(self.readers_of_requests(), 21)
+        self.assertLessEqual(self.readers_of_requests(), 11)
 
     def readers_of_requests(self):
         tasks = f"/proc/{self.volume.daemon()}/task"
