@@ -42,7 +42,7 @@ struct ServerOptions {
   std::size_t largest_request_bytes = engine::EngineOptions{}.largest_request_bytes;  // as the volume was opened with
   // That serve the kernel; each may hold a request of 1 MiB. More are started while all of them wait, up to the second
   // number, so that callers who wait for disks or memory do not stop the others.
-  unsigned threads = 10, most_threads = 64;
+  unsigned threads = 10, most_threads = 40;
 };
 
 // attach() once, run() once, from one thread; stop() from any. The volume outlives the server.

@@ -8,8 +8,8 @@ import unittest
 import harness
 from harness import MDFS, Mounted, make_image, read_all, run, write_all
 
-CALLERS = 40  # more than the threads that the daemon begins with
-# So slow that what forty callers ask for takes minutes, and metadata comes within seconds.
+CALLERS = 30  # more than the threads that the daemon begins with
+# So slow that what thirty callers ask for takes minutes, and metadata comes within seconds.
 CRAWLING = """
 name = "crawling"
 [[resource]]
@@ -80,10 +80,10 @@ class Waiting(unittest.TestCase):
             for row in range(number, 4096, CALLERS):
                 os.pread(file.fileno(), 4096, 4096 * row)
 
-    def test_forty_writers_that_wait_for_memory(self):
+    def test_thirty_writers_that_wait_for_memory(self):
         self.beside(self.write)
 
-    def test_forty_readers_that_wait_for_disks(self):
+    def test_thirty_readers_that_wait_for_disks(self):
         self.beside(self.read)
 
     @unittest.skipIf(os.environ.get("MDFS_TEST_RINGS"), "about threads of /dev/fuse")
