@@ -17,7 +17,7 @@ import time
 import unittest
 
 import harness
-from harness import MDFS, Mounted, bind, is_dead, make_image, read_all, run, status_of, write_all
+from harness import MDFS, Mounted, bind, fill_filesystem, is_dead, make_image, read_all, run, status_of, write_all
 
 
 MDFSCK = os.environ.get("MDFSCK", "mdfsck")
@@ -337,16 +337,11 @@ class Daemon(unittest.TestCase):
         self.addCleanup(subprocess.run, ["umount", "-l", path], stderr=subprocess.DEVNULL, check=False)
         return disks, path, os.path.join(folder, "weight")
 
-    def take_all_room(self, weight):
-        with open(weight, "wb", buffering=0) as file, self.assertRaises(OSError):
-            while True:
-                file.write(bytes(1 << 20))
-
     def test_a_volume_that_turned_read_only_is_unmounted_and_the_loss_is_told(self):
         disks, path, weight = self.small_disks("cache=64M,commit=60")
         write_all(path + "/before", b"b" * 5000)
         run(MDFS, "volume", "sync", path)
-        self.take_all_room(weight)
+        fill_filesystem(weight)
         for i in range(2000):
             try:
                 os.mkdir(f"{path}/d{i}")  # nodes of the tree, beyond those that the disks have room for
@@ -370,7 +365,7 @@ class Daemon(unittest.TestCase):
         names = [f"{path}/f{i}" for i in range(1500)]
         for name in names[:200]:
             write_all(name, name.encode() * 50)
-        self.take_all_room(weight)
+        fill_filesystem(weight)
         for name in names[200:]:
             write_all(name, name.encode() * 50)
         os.unlink(weight)

@@ -11,7 +11,7 @@ import tempfile
 import time
 import unittest
 
-from harness import MDFS, MDFSCK, Mounted, main, read_all, run, status_of
+from harness import MDFS, MDFSCK, Mounted, fill_filesystem, main, read_all, run, status_of
 
 MIB = 1 << 20
 
@@ -200,17 +200,10 @@ class LongPaths(unittest.TestCase):
         run(os.environ["MKMDFS"], "--sparse", "--size", "64M", *disks)
         run(MDFS, "mount", "-o", "cache=64M,commit=600", *disks, place)
         try:
-            with open(os.path.join(folder, "full"), "wb", buffering=0) as full:
-                try:
-                    while True:
-                        full.write(bytes(4096))
-                except OSError:
-                    pass
-            try:
-                for number in range(100_000):
-                    put(os.path.join(place, f"n{number}"), b"x" * 9000) or self.fail_once()
-            except StopIteration:
-                pass
+            fill_filesystem(os.path.join(folder, "full"))
+            for number in range(100_000):
+                if not put(os.path.join(place, f"n{number}"), b"x" * 9000):
+                    break
             subprocess.run([MDFS, "volume", "sync", place], capture_output=True, check=False)
             status = status_of(place, unhealthy=True)
             self.assertRegex(status, r"error: read-only: the commit of generation \d+ failed: .*: write of \d+ bytes "
@@ -223,9 +216,6 @@ class LongPaths(unittest.TestCase):
         self.assertNotEqual(done.returncode, 0)
         self.assertEqual(done.stderr.count("input/output error"), 1, done.stderr)
         self.assertRegex(done.stderr, "No space left on device")
-
-    def fail_once(self):
-        raise StopIteration
 
 
 if __name__ == "__main__":

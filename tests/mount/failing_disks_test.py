@@ -15,7 +15,7 @@ import time
 import unittest
 
 import harness
-from harness import MDFS, MDFSCK, Mounted, bind, make_image, read_all, run
+from harness import MDFS, MDFSCK, Mounted, bind, fill_filesystem, make_image, read_all, run
 
 MIB = 1 << 20
 REFUSED = (errno.EIO, errno.ENOSPC)
@@ -43,15 +43,7 @@ class FailingDisks(Mounted):
         self.mount("cache=64M,commit=600")
 
     def take_room(self):
-        """Until not a page is left."""
-        with open(self.ballast, "ab", buffering=0) as file:
-            for size in (MIB, 4096):
-                try:
-                    while True:
-                        file.write(bytes(size))
-                except OSError as error:
-                    if error.errno != errno.ENOSPC:
-                        raise
+        fill_filesystem(self.ballast)
 
     def give_room(self):
         if os.path.exists(self.ballast):

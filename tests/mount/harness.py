@@ -3,6 +3,7 @@
 The programs come from the environment: MDFS and MKMDFS, as meson sets them.
 """
 # SPDX-License-Identifier: Apache-2.0
+import errno
 import fcntl
 import os
 import shutil
@@ -91,6 +92,18 @@ def read_all(path):
 def write_all(path, data):
     with open(path, "wb") as file:
         file.write(data)
+
+
+def fill_filesystem(path):
+    """Lengthens a file until not a page of its filesystem is left."""
+    with open(path, "ab", buffering=0) as file:
+        for size in (1 << 20, 4096):
+            try:
+                while True:
+                    file.write(bytes(size))
+            except OSError as error:
+                if error.errno != errno.ENOSPC:
+                    raise
 
 
 def slow_machine(seconds):

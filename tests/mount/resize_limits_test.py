@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import unittest
 
-from harness import MDFS, MDFSCK, Mounted, read_all, run, write_all
+from harness import MDFS, MDFSCK, Mounted, fill_filesystem, read_all, run, write_all
 
 KIB, MIB = 1 << 10, 1 << 20
 
@@ -172,12 +172,7 @@ class Limits(unittest.TestCase):
         volume.mount()
         contents = self.fill(volume, 3, 700_000)
         os.truncate(disk, 64 * MIB)
-        with open(os.path.join(folder, "full"), "wb", buffering=0) as full:
-            try:
-                while True:
-                    full.write(bytes(4096))
-            except OSError:
-                pass
+        fill_filesystem(os.path.join(folder, "full"))
         grown = self.resize(volume, "max")
         self.assertEqual(grown.returncode, 3)
         self.assertRegex(grown.stderr, "keeps its 16 MiB.*sparse file needs space")
