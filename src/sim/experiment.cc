@@ -58,9 +58,10 @@ void gather(LoadResult& result, const std::vector<WindowRecord>& records, const 
     delays.push_back(records[i].delay_s());
   }
   result.read_bytes = 0;
-  for (const WindowRecord& record : records) result.read_bytes += record.read_bytes;
-  for (const WindowRecord& record : records)
+  for (const WindowRecord& record : records) {
+    result.read_bytes += record.read_bytes;
     if (record.done_s > measure.begun_s && record.done_s <= measure.ended_s) bytes += record.window_bytes;
+  }
   result.replication_mean.push_back(summarize(delays).mean);
   result.delays_s.insert(result.delays_s.end(), delays.begin(), delays.end());
   const double span = measure.ended_s - measure.begun_s;

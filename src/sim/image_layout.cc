@@ -32,15 +32,15 @@ ImageLayout::ImageLayout(const model::Machine& machine, const geometry::Geometry
       step_bytes_(step_bytes),
       group_bytes_(machine.layout.group_bytes),
       capacity_bytes_(model::head_capacity(machine)),
-      filled_(machine.layout.filled),
-      as_mount_(machine.layout.requests == model::Layout::Requests::kMount) {
+      filled_(machine.layout.filled) {
   if (group_bytes_ > static_cast<double>(step_bytes))
     per_group_ = static_cast<std::uint64_t>(group_bytes_ / static_cast<double>(step_bytes));
+  const bool as_mount = machine.layout.requests == model::Layout::Requests::kMount;
   // Without heads and neighbours it does not matter where an extent lies.
-  if (capacity_bytes_ > 0 || as_mount_) rank_extents(image);
+  if (capacity_bytes_ > 0 || as_mount) rank_extents(image, as_mount);
 }
 
-void ImageLayout::rank_extents(const geometry::Geometry& image) {
+void ImageLayout::rank_extents(const geometry::Geometry& image, bool as_mount) {
   const geometry::ByteGeometry bytes = geometry::byte_geometry(image);
   const geometry::Coord grid = image.grid();
   const std::uint64_t extents = geometry::extent_count(image.rank, grid);
@@ -50,7 +50,7 @@ void ImageLayout::rank_extents(const geometry::Geometry& image) {
   const auto place = [&](const geometry::Coord& extent) {
     rank_[geometry::extent_index(bytes, extent)] = on_disk[disk_of(extent, 0)]++;
   };
-  if (!as_mount_) {
+  if (!as_mount) {
     for (std::uint64_t number = 0; number < extents; ++number) place(geometry::extent_coord(bytes, number));
     return;
   }

@@ -32,7 +32,7 @@ class ImageLayout {
   double address_of(std::uint64_t offset_bytes, unsigned disk) const;
 
  private:
-  void rank_extents(const geometry::Geometry& image);
+  void rank_extents(const geometry::Geometry& image, bool as_mount);
 
   geometry::Placement placement_;
   unsigned image_rank_ = 1;
@@ -42,7 +42,6 @@ class ImageLayout {
   double group_bytes_ = 0;
   double capacity_bytes_ = 0;  // of the heads; 0: without heads
   double filled_ = 0;
-  bool as_mount_ = false;
   // By extent in row-major order: how many stored before it lie on the same disk. Only for images of at most kMaxRanked
   // extents; else extents are taken to go round the disks.
   std::vector<std::uint32_t> rank_;

@@ -168,7 +168,7 @@ void Simulation::issue(std::uint32_t slot, std::uint64_t extents) {
 // A window that ends may start others, which move what `live_` holds: no reference is kept over that.
 void Simulation::extent_done(std::uint32_t slot, std::uint32_t extent) {
   std::vector<std::uint32_t> waiting;
-  if (cache_.enabled() && live_[slot].first_load != 0) {
+  if (live_[slot].first_load != 0) {
     const auto load = under_way_.find(live_[slot].first_load + extent);
     waiting = std::move(load->second);
     under_way_.erase(load);

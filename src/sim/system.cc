@@ -63,7 +63,7 @@ Result<System> System::make(Setup setup) {
   if (s.disks < 1 || s.disks > model::kMaxDisks)
     return Error{Errc::kInvalidArgument, fmt::format("{} disks: not in 1..{}", s.disks, model::kMaxDisks)};
   MDFS_TRY(geometry::check(s.image));
-  MDFS_TRY(system.check_size());
+  MDFS_TRY(system.choose_rules());
   MDFS_TRY(system.place());
   MDFS_TRY(system.check_stored());
   system.route_.emplace(s.machine, s.disks, s.uniform_seeks);
@@ -86,7 +86,7 @@ std::uint64_t System::step_bytes() const {
   return reads_as_mount() ? align_up(stored_extent_bytes(), rules_.block_bytes) : stored_extent_bytes();
 }
 
-Status System::check_size() {
+Status System::choose_rules() {
   if (setup_.stored) rules_ = setup_.stored->rules;
   if (rules_.block_bytes == 0 || rules_.max_request_bytes == 0)
     return Error{Errc::kInvalidArgument, "a mount reads in blocks and requests of at least one byte"};
@@ -98,13 +98,8 @@ Status System::check_size() {
       return Error{Errc::kInvalidArgument, "a striped machine has no compressed images"};
     rules_.sub_block_bytes = 0;
   }
-  std::uint64_t bytes = step_bytes();
-  const geometry::Coord grid = setup_.image.grid();
-  for (unsigned axis = 0; axis < setup_.image.rank; ++axis) {
-    if (grid[axis] > kMaxDiskBytes / bytes)
-      return Error{Errc::kTooBig, "the extents of the image take more than 2^62 bytes on disk"};
-    bytes *= grid[axis];
-  }
+  if (geometry::extent_count(setup_.image.rank, setup_.image.grid()) > kMaxDiskBytes / step_bytes())
+    return Error{Errc::kTooBig, "the extents of the image take more than 2^62 bytes on disk"};
   return {};
 }
 

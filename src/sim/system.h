@@ -110,7 +110,7 @@ class System {
   System() = default;
   Status place();
   Status check_stored() const;
-  Status check_size();
+  Status choose_rules();  // before place(), which needs step_bytes()
   std::uint64_t stored_extent_bytes() const;
   std::uint64_t step_bytes() const;  // from one extent to the next on a disk
   void split_extent(std::uint64_t index, const geometry::Coord& place, double part, std::uint64_t base,
