@@ -35,6 +35,15 @@ def fields(path):
     return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
 
 
+def is_filtered_mounter(process):
+    """False for a process that has ended, such as the mount(8) of a shell."""
+    try:
+        return (b"mounter" in read_all(f"/proc/{process}/comm") and
+                fields(f"/proc/{process}/status")["Seccomp"] == "2")
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 def children(process):
     found = []
     for name in os.listdir("/proc"):
@@ -161,8 +170,7 @@ class Confinement(unittest.TestCase):
                                     MDFS, "mount", "-o", "foreground", self.volume.disks[0], self.volume.path])
         try:
             end = time.time() + 20
-            while not any("mounter" in read_all(f"/proc/{child}/comm").decode() and
-                          fields(f"/proc/{child}/status")["Seccomp"] == "2" for child in children(process.pid)):
+            while not any(is_filtered_mounter(child) for child in children(process.pid)):
                 self.assertIsNone(process.poll())
                 self.assertLess(time.time(), end)
                 time.sleep(0.01)
