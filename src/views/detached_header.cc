@@ -50,12 +50,20 @@ Error cannot(HeaderFormat format, std::string_view what) {
   return {Errc::kInvalidArgument, fmt::format("a .{} header cannot describe {}", suffix(format), what)};
 }
 
-// NRRD and MetaImage take a line of text for the name; % and the word LIST have meanings of their own there.
+// Names that readers of a format find. ENVI names no file; the others trim spaces before a name. NRRD is a text of
+// ASCII with ':' after a key. NRRD and MetaImage take % and LIST for patterns and lists of files, MetaImage ~ for a
+// home directory; MetaImage and VRT a backslash for the end of a directory.
 bool can_be_named(HeaderFormat format, std::string_view file) {
+  const auto has = [&](std::string_view refused) { return file.find_first_of(refused) != std::string_view::npos; };
+  const auto begins = [&](std::string_view refused) { return refused.find(file.front()) != std::string_view::npos; };
   const auto control = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
-  if (format == HeaderFormat::kEnvi) return true;  // found by its own name
-  if (std::any_of(file.begin(), file.end(), control)) return false;
-  return format == HeaderFormat::kVrt || (file.find('%') == std::string_view::npos && !file.starts_with("LIST"));
+  const auto beyond_ascii = [](unsigned char c) { return c >= 0x80; };
+  if (format == HeaderFormat::kEnvi) return true;
+  if (file.empty() || file.front() == ' ' || std::any_of(file.begin(), file.end(), control)) return false;
+  if (format == HeaderFormat::kVrt) return !has("\\");
+  if (has("%") || file.starts_with("LIST")) return false;
+  if (format == HeaderFormat::kNrrd) return !has(":") && std::none_of(file.begin(), file.end(), beyond_ascii);
+  return !has("\\") && !begins("~=:");
 }
 
 std::uint64_t lines(const Geometry& geometry) { return geometry.rank >= 2 ? geometry.shape[geometry.rank - 2] : 1; }
