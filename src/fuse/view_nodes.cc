@@ -19,7 +19,7 @@ using volume::Attributes;
 using volume::Ino;
 
 constexpr mode_t kReadBits = 0444;
-constexpr mode_t kReadWriteBits = 0666;
+constexpr mode_t kWriteBits = 0222;
 
 Error no_such(std::string_view name) { return {Errc::kNotFound, std::string(name)}; }
 
@@ -27,10 +27,10 @@ bool is_writable(const NodeSpec& spec) {
   return spec.kind == NodeKind::kWindow && views::is_writable(spec.window.format);
 }
 
-// Readers of an image may enter its views.
+// Readers and writers of an image may enter its views, readers may list them.
 mode_t directory_mode(mode_t image_mode) {
-  const mode_t readable = image_mode & kReadBits;
-  return S_IFDIR | readable | readable >> 2;
+  const mode_t readable = image_mode & kReadBits, writable = image_mode & kWriteBits;
+  return S_IFDIR | readable | readable >> 2 | writable >> 1;
 }
 
 constexpr std::string_view kRawSuffix = "raw";
@@ -233,7 +233,7 @@ Result<struct stat> view_attributes(Server& server, const Node& node) {
     st.st_size = static_cast<off_t>(target.size());
     return st;
   }
-  st.st_mode = S_IFREG | (attributes.mode & (is_writable(spec) ? kReadWriteBits : kReadBits));
+  st.st_mode = S_IFREG | (attributes.mode & (is_writable(spec) ? kReadBits | kWriteBits : kReadBits));
   MDFS_TRY_ASSIGN(const std::uint64_t size, size_of(server, node));
   st.st_size = static_cast<off_t>(size);
   st.st_blocks = static_cast<blkcnt_t>((size + 511) / 512);

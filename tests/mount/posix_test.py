@@ -268,6 +268,12 @@ class Posix(harness.MountTest):
         os.chmod(self.at("scan"), 0o644)
         self.as_nobody(read_all, self.at("scan@/win/y1.raw"))
         self.assertErrno(errno.EACCES, self.as_nobody, write_all, self.at("scan@/win/y1.raw"), b"12345678")
+        os.chmod(self.at("scan"), 0o622)  # may write, but not read
+        self.as_nobody(write_all, self.at("scan@/win/y1.raw"), b"12345678")
+        self.assertEqual(read_all(self.at("scan"))[8:16], b"12345678")
+        self.assertErrno(errno.EACCES, self.as_nobody, read_all, self.at("scan@/win/y1.raw"))
+        self.assertErrno(errno.EACCES, self.as_nobody, read_all, self.at("scan@/info.json"))
+        self.assertErrno(errno.EACCES, self.as_nobody, os.listdir, self.at("scan@"))
         os.chmod(self.dir, 0o2777)
         os.mkdir(self.at("sub"))
         self.assertTrue(os.stat(self.at("sub")).st_mode & stat.S_ISGID)
