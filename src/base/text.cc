@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <optional>
 
@@ -169,6 +170,25 @@ std::string shortened_start(std::string_view text, std::size_t bytes) {
   text.remove_prefix(text.size() - (bytes - kEllipsis.size()));
   while (!text.empty() && continues_character(text.front())) text.remove_prefix(1);
   return std::string(kEllipsis) + std::string(text);
+}
+
+std::string shell_word(std::string_view text) {
+  const auto plain = [](unsigned char c) {
+    return std::isalnum(c) != 0 || std::string_view("/._-+,:@%=").find(static_cast<char>(c)) != std::string_view::npos;
+  };
+  if (!text.empty() && std::all_of(text.begin(), text.end(), plain)) return std::string(text);
+  std::string word;
+  if (is_one_line(text)) {
+    for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string{c};
+    return "'" + word + "'";
+  }
+  for (const char c : text) {
+    if (plain(static_cast<unsigned char>(c)) || c == ' ')
+      word += c;
+    else
+      word += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+  }
+  return "$'" + word + "'";
 }
 
 std::string xml_text(std::string_view text) {

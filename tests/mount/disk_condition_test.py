@@ -100,8 +100,8 @@ class DiskCondition(unittest.TestCase):
         self.assertEqual(done.returncode, 3)
         self.assertRegex(done.stderr, "was truncated while in use: 6 MiB are left of 48 MiB")
 
-    def rescue(self, delete):
-        disk = self.start()
+    def rescue(self, delete, **options):
+        disk = self.start(**options)
         delete(disk)
         self.assertFalse(self.put("after", 1000))
         status = status_of(self.volume.path, unhealthy=True)
@@ -110,10 +110,10 @@ class DiskCondition(unittest.TestCase):
         self.assertEqual(self.state(), "deleted")
         self.refuses_everything()
         self.whole()
-        command = re.search(r"error: disk 2: copy it with: (cp --sparse=always /proc/\d+/fd/\d+ \S+)\n", status)
+        command = re.search(r"error: disk 2: copy it with: (cp --sparse=always /proc/\d+/fd/\d+ \S.*)\n", status)
         self.assertTrue(command, status)
-        self.assertEqual(command.group(1).split()[-1], disk)
-        run(*command.group(1).split())
+        run("bash", "-c", command.group(1))
+        self.assertTrue(os.path.exists(disk))
         done = self.unmount()
         self.assertRegex(done.stderr, "was deleted while in use")
         self.volume.mount()
@@ -125,6 +125,10 @@ class DiskCondition(unittest.TestCase):
 
     def test_the_contents_of_a_deleted_disk_can_be_copied_back_whole(self):
         self.rescue(os.unlink)
+
+    def test_a_disk_whose_name_means_something_to_a_shell_is_copied_back_to_that_name(self):
+        self.rescue(os.unlink, below="it's $(touch bad) `x`\n; a \"disk\"" + "/long" * 20)
+        self.assertFalse(os.path.exists("bad"))
 
     def test_a_disk_replaced_by_another_file_is_rescued_in_the_same_way(self):
         def replace(disk):

@@ -150,12 +150,13 @@ def with_rings(options):
 
 
 class Mounted:
-    """A new volume, mounted."""
+    """A new volume, mounted. Its disks lie in a folder of the name `below`."""
 
-    def __init__(self, disks=4, size="64M", options="cache=64M", make=()):
+    def __init__(self, disks=4, size="64M", options="cache=64M", make=(), below=""):
         self.folder = tempfile.mkdtemp(prefix="mdfs-test-")
         os.chmod(self.folder, 0o755)
-        self.disks = [os.path.join(self.folder, f"disk{i}") for i in range(disks)]
+        os.makedirs(os.path.join(self.folder, below), exist_ok=True)
+        self.disks = [os.path.join(self.folder, below, f"disk{i}") for i in range(disks)]
         self.path = os.path.join(self.folder, "mnt")
         os.mkdir(self.path)
         run(MKMDFS, "--size", size, "--sparse", *make, *self.disks)

@@ -30,17 +30,24 @@ std::string wrong_at(const std::string& path) {
   return device::is_file_in_use(path).value_or(true) ? "" : "another file is at its path";
 }
 
-// The open file that had this name, as a path below /proc.
-std::optional<std::string> open_deleted_file(std::string name) {
+struct DeletedFile {
+  std::string open;  // as a path below /proc
+  std::string path;  // that it had
+};
+
+// The open file that had this name, of which the beginning may be missing.
+std::optional<DeletedFile> open_deleted_file(std::string name) {
+  constexpr std::string_view kDeleted = " (deleted)";
   if (name.starts_with(kEllipsis)) name.erase(0, kEllipsis.size());
-  name += " (deleted)";
+  name += kDeleted;
   std::error_code error;
   for (const auto& process : fs::directory_iterator("/proc", error)) {
     const std::string number = process.path().filename();
     if (!std::all_of(number.begin(), number.end(), [](unsigned char c) { return std::isdigit(c) != 0; })) continue;
     for (const auto& file : fs::directory_iterator(process.path() / "fd", error)) {
       const std::string target = fs::read_symlink(file.path(), error);
-      if (!error && target.ends_with(name)) return file.path();
+      if (!error && target.ends_with(name))
+        return DeletedFile{file.path(), target.substr(0, target.size() - kDeleted.size())};
     }
   }
   return std::nullopt;
@@ -66,9 +73,9 @@ std::vector<std::string> rescues(const mdfs_ioc_volume& volume) {
   for (const std::uint32_t i : disk_numbers(volume)) {
     const auto& disk = volume.disks[i];
     if (disk.state != static_cast<std::uint32_t>(DiskState::kDeleted)) continue;
-    const std::string path = text_of(disk.name);
-    if (const auto open = open_deleted_file(path))
-      lines.push_back(fmt::format("disk {}: copy it with: cp --sparse=always {} {}", i, *open, printable(path)));
+    if (const auto file = open_deleted_file(text_of(disk.name)))
+      lines.push_back(
+          fmt::format("disk {}: copy it with: cp --sparse=always {} {}", i, file->open, shell_word(file->path)));
   }
   return lines;
 }

@@ -21,6 +21,14 @@ TEST(TextTest, WhatMeansSomethingToXmlIsSpelledOut) {
   EXPECT_EQ(xml_text("\xff\n"), "\\xff\\n");
 }
 
+TEST(TextTest, AWordForAShellIsQuotedWhereACharacterMeansSomethingToIt) {
+  EXPECT_EQ(shell_word("/disks/a-b_c.1:2@3"), "/disks/a-b_c.1:2@3");
+  EXPECT_EQ(shell_word(""), "''");
+  EXPECT_EQ(shell_word("it's a disk"), "'it'\\''s a disk'");
+  EXPECT_EQ(shell_word("$(rm *); `x` \"~\\\xc3\xa4"), "'$(rm *); `x` \"~\\\xc3\xa4'");
+  EXPECT_EQ(shell_word("a b\n'\xff"), "$'a b\\x0a\\x27\\xff'");
+}
+
 TEST(TextTest, LinesComeWithoutTheirNewlines) {
   using Lines = std::vector<std::string>;
   EXPECT_EQ(lines_of(""), Lines());
