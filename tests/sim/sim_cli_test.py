@@ -322,6 +322,12 @@ class Files(unittest.TestCase):
             self.skipTest("this filesystem has no O_DIRECT")
         out = json.loads(done.stdout)
         self.assertEqual(len(out["rows"]), 4)
+        self.assertEqual(out["held_out"]["reads"], 48)
+        self.assertEqual(out["latency"], out["candidates"][0]["latency"])
+        scores = [one["score"] for one in out["candidates"]]
+        self.assertEqual(scores, sorted(scores))
+        worst = max(abs(out["held_out"]["median_error"]), abs(out["held_out"]["p95_error"]))
+        self.assertEqual(out["distribution_fits"], worst <= 0.2)
         # Other programs may disturb the times: either the fit is good and there is a machine, or neither.
         self.assertEqual(out["accepted"], done.returncode == 0)
         self.assertEqual(out["accepted"], machine.exists())

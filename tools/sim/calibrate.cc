@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/aligned_buffer.h"
 #include "base/environment.h"
@@ -90,10 +91,12 @@ class Stopwatch {
     return made;
   }
 
-  // Seconds of one.
-  Result<double> once(std::uint64_t bytes) {
+  std::uint64_t size() const { return size_; }
+
+  Result<sim::TimedRead> once(std::uint64_t bytes) {
     const std::uint64_t at = random_.below((size_ - bytes) / kBufferAlignment + 1) * kBufferAlignment;
     const MutableBytes room = buffer_.bytes().first(bytes);
+    const std::uint64_t head = std::exchange(head_, at + bytes);
     if (write_) MDFS_TRY(read(at, room));
     const std::int64_t begun = clock_.monotonic_ns();
     if (write_) {
@@ -101,19 +104,22 @@ class Stopwatch {
     } else {
       MDFS_TRY(read(at, room));
     }
-    return static_cast<double>(clock_.monotonic_ns() - begun) * 1e-9;
+    return sim::TimedRead{.bytes = static_cast<double>(bytes),
+                          .seconds = static_cast<double>(clock_.monotonic_ns() - begun) * 1e-9,
+                          .distance_bytes = static_cast<double>(std::max(at, head) - std::min(at, head))};
   }
 
-  // The mean of one after another for at least this long.
-  Result<double> mean_of_batch(std::uint64_t bytes, double batch_s) {
-    double total = 0;
-    double count = 0;
-    do {
-      MDFS_TRY_ASSIGN(const double seconds, once(bytes));
-      total += seconds;
+  // One, or the mean of one after another for at least this long.
+  Result<sim::TimedRead> batch(std::uint64_t bytes, double batch_s) {
+    MDFS_TRY_ASSIGN(sim::TimedRead result, once(bytes));
+    double count = 1;
+    while (result.seconds < batch_s) {
+      MDFS_TRY_ASSIGN(const sim::TimedRead next, once(bytes));
+      result.seconds += next.seconds;
       ++count;
-    } while (total < batch_s);
-    return total / count;
+    }
+    result.seconds /= count;
+    return result;
   }
 
   model::Random& random() { return random_; }
@@ -132,12 +138,12 @@ class Stopwatch {
   AlignedBuffer buffer_;
   File file_;
   std::uint64_t size_ = 0;
+  std::uint64_t head_ = 0;  // where the last transfer ended
   SystemEnvironment clock_;
 };
 
 // All sizes interleaved in random order; the first transfers only wake the disk.
-Result<std::vector<sim::TimedRead>> time_transfers(const CalibrateOptions& options,
-                                                   const std::vector<std::uint64_t>& sizes) {
+Result<sim::Calibration> time_transfers(const CalibrateOptions& options, const std::vector<std::uint64_t>& sizes) {
   MDFS_TRY_ASSIGN(const double batch_s, named("--batch", model::parse_time_s(options.batch)));
   if (batch_s > kLongestBatchS)
     return Error{Errc::kUsage, fmt::format("--batch {}: at most {} s", options.batch, kLongestBatchS)};
@@ -147,30 +153,108 @@ Result<std::vector<sim::TimedRead>> time_transfers(const CalibrateOptions& optio
   for (unsigned i = 0; i < options.reads; ++i) order.insert(order.end(), sizes.begin(), sizes.end());
   for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[watch.random().below(i)]);
   for (unsigned i = 0; i < kWarmUpReads; ++i) {
-    MDFS_TRY_ASSIGN([[maybe_unused]] const double seconds, watch.once(sizes[0]));
+    MDFS_TRY_ASSIGN([[maybe_unused]] const sim::TimedRead read, watch.once(sizes[0]));
   }
   std::uint64_t total = 0;
   for (const std::uint64_t bytes : order) total += bytes;
   Progress progress(options.write ? "writing" : "reading", total);
   std::vector<sim::TimedRead> reads;
   for (const std::uint64_t bytes : order) {
-    MDFS_TRY_ASSIGN(const double seconds, watch.mean_of_batch(bytes, batch_s));
-    reads.push_back({static_cast<double>(bytes), seconds});
+    MDFS_TRY_ASSIGN(const sim::TimedRead read, watch.batch(bytes, batch_s));
+    reads.push_back(read);
     progress.add(bytes);
   }
   progress.finish();
-  return reads;
+  return sim::calibrate(reads, static_cast<double>(watch.size()), batch_s > 0);
+}
+
+nlohmann::ordered_json latency_json(const sim::LatencyDistribution& latency) {
+  using Kind = sim::LatencyDistribution::Kind;
+  nlohmann::ordered_json json = {{"kind", sim::kind_text(latency.kind)}};
+  switch (latency.kind) {
+    case Kind::kConstant:
+      json["constant_s"] = latency.low_s;
+      break;
+    case Kind::kUniform:
+      json["low_s"] = latency.low_s;
+      json["high_s"] = latency.high_s;
+      break;
+    case Kind::kExponential:
+      json["constant_s"] = latency.low_s;
+      json["mean_s"] = latency.high_s;
+      break;
+    case Kind::kHead:
+      json["track_s"] = latency.low_s;
+      json["stroke_s"] = latency.high_s;
+      json["rotation_s"] = latency.rotation_s;
+      json["capacity_bytes"] = latency.capacity_bytes;
+      break;
+  }
+  return json;
+}
+
+std::string latency_text(const sim::LatencyDistribution& latency) {
+  using Kind = sim::LatencyDistribution::Kind;
+  switch (latency.kind) {
+    case Kind::kConstant:
+      return fmt::format("constant, {}", time_text(latency.low_s));
+    case Kind::kUniform:
+      return fmt::format("uniform, {} to {}", time_text(latency.low_s), time_text(latency.high_s));
+    case Kind::kExponential:
+      return fmt::format("{} and exponential with a mean of {}", time_text(latency.low_s), time_text(latency.high_s));
+    case Kind::kHead:
+      return fmt::format("head, seeks of {} to {}, rotation of {}", time_text(latency.low_s), time_text(latency.high_s),
+                         time_text(latency.rotation_s));
+  }
+  return {};
+}
+
+void report_latency(const sim::Calibration& calibration, Report& report) {
+  const char* const reads = calibration.means_only ? "batches" : "reads";
+  const sim::HeldOut& held_out = calibration.held_out;
+  const bool fits = sim::describes(held_out);
+  auto& json = report.json();
+  json["latency"] = latency_json(calibration.model.latency);
+  json["held_out"] = {{"reads", held_out.reads},
+                      {"mean_error", held_out.mean_error},
+                      {"median_error", held_out.median_error},
+                      {"p95_error", held_out.p95_error},
+                      {"largest_error", sim::kLargestQuantileError}};
+  json["distribution_fits"] = fits;
+  std::string distances;
+  for (const sim::FittedModel& one : calibration.candidates) {
+    json["candidates"].push_back({{"latency", latency_json(one.model.latency)},
+                                  {"throughput_bytes_per_s", 1 / one.model.seconds_per_byte},
+                                  {"distance", one.held_out.distance},
+                                  {"score", one.score()},
+                                  {"median_error", one.held_out.median_error},
+                                  {"p95_error", one.held_out.p95_error}});
+    distances += fmt::format("{}{} {:.1f} %", distances.empty() ? "" : ", ", sim::kind_text(one.model.latency.kind),
+                             one.held_out.distance * 100);
+  }
+  report.line("latency: " + latency_text(calibration.model.latency));
+  if (held_out.reads == 0) return report.line("too few reads to hold some out: the fit is not judged");
+  report.line(fmt::format("{} held-out {}: mean {:+.1f} %, median {:+.1f} %, p95 {:+.1f} % off the fit", held_out.reads,
+                          reads, held_out.mean_error * 100, held_out.median_error * 100, held_out.p95_error * 100));
+  report.line("mean distance from the quantiles: " + distances);
+  if (!fits)
+    report.line(
+        fmt::format("no distribution of a machine file is within {:.0f} % at the median and at p95: windows of "
+                    "this machine are predicted wrongly",
+                    sim::kLargestQuantileError * 100));
+  if (calibration.means_only) report.line("a batch hides how single reads differ: only a constant is fitted");
 }
 
 void report_rows(const sim::Calibration& calibration, Report& report) {
   report.columns({"bytes", "reads", "mean_s", "half_width_95_s", "fitted_s", "residual_%"});
   for (const sim::Calibration::Row& row : calibration.rows) {
-    report.row({fmt::format("{:.0f}", row.bytes), std::to_string(row.reads), number_text(row.mean_s),
-                number_text(row.half_width_s), number_text(row.fitted_s), number_text(row.relative_residual * 100)});
-    report.json()["rows"].push_back({{"bytes", row.bytes},
-                                     {"reads", row.reads},
-                                     {"mean_s", row.mean_s},
-                                     {"half_width_95", row.half_width_s},
+    const sim::SizeMean& size = row.measured;
+    report.row({fmt::format("{:.0f}", size.bytes), std::to_string(size.reads), number_text(size.mean_s),
+                number_text(size.half_width_s), number_text(row.fitted_s), number_text(row.relative_residual * 100)});
+    report.json()["rows"].push_back({{"bytes", size.bytes},
+                                     {"reads", size.reads},
+                                     {"mean_s", size.mean_s},
+                                     {"half_width_95", size.half_width_s},
                                      {"fitted_s", row.fitted_s},
                                      {"relative_residual", row.relative_residual}});
   }
@@ -178,8 +262,9 @@ void report_rows(const sim::Calibration& calibration, Report& report) {
 
 // What to do about a bad fit whose means are themselves uncertain.
 Error refused(const sim::Calibration& calibration, const CalibrateOptions& options, const Error& verdict) {
-  const bool scattered = std::any_of(calibration.rows.begin(), calibration.rows.end(),
-                                     [](const auto& row) { return row.half_width_s > kScattered * row.mean_s; });
+  const bool scattered = std::any_of(calibration.rows.begin(), calibration.rows.end(), [](const auto& row) {
+    return row.measured.half_width_s > kScattered * row.measured.mean_s;
+  });
   if (!scattered) return verdict;
   return {verdict.code, fmt::format("{}; its times scatter widely: use a longer --batch than {} for a disk that hands "
                                     "out its rate in portions, or that is in use",
@@ -188,8 +273,7 @@ Error refused(const sim::Calibration& calibration, const CalibrateOptions& optio
 
 Status run_calibrate(const CalibrateOptions& options) {
   MDFS_TRY_ASSIGN(const std::vector<std::uint64_t> sizes, read_sizes(options));
-  MDFS_TRY_ASSIGN(const std::vector<sim::TimedRead> reads, time_transfers(options, sizes));
-  MDFS_TRY_ASSIGN(const sim::Calibration calibration, sim::calibrate(reads));
+  MDFS_TRY_ASSIGN(const sim::Calibration calibration, time_transfers(options, sizes));
   const Status verdict = sim::judge(calibration);
   Report report(options, "calibrate", nullptr);
   report.parameter("target", options.target);
@@ -206,6 +290,7 @@ Status run_calibrate(const CalibrateOptions& options) {
   json["accepted"] = verdict.ok();
   report.line(fmt::format("{}: latency {}, throughput {}, R^2 {:.4f}", options.target, time_text(calibration.latency_s),
                           rate_text(calibration.bytes_per_s), calibration.r_squared));
+  report_latency(calibration, report);
   report_rows(calibration, report);
   report.print();
   if (!verdict.ok()) return refused(calibration, options, verdict.error());
