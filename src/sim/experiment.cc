@@ -366,30 +366,4 @@ LoadResult replay(std::span<const System> images, std::span<const TraceEntry> tr
   return result;
 }
 
-namespace {
-
-class InTurn final : public Workload {
- public:
-  explicit InTurn(std::span<const geometry::Window> windows) : windows_(windows) {}
-  void ask(Simulation& simulation) {
-    if (next_ < windows_.size()) simulation.submit_at(simulation.now_s(), windows_[next_++]);
-  }
-  void window_done(Simulation& simulation, std::size_t) override { ask(simulation); }
-  void alarm(Simulation&, std::uint64_t) override {}
-
- private:
-  std::span<const geometry::Window> windows_;
-  std::size_t next_ = 0;
-};
-
-}  // namespace
-
-InTurnResult read_in_turn(const System& system, std::span<const geometry::Window> windows, std::uint64_t seed) {
-  Simulation simulation(system, seed);
-  InTurn workload(windows);
-  workload.ask(simulation);
-  simulation.run(&workload);
-  return {simulation.records(), simulation.use()};
-}
-
 }  // namespace mdfs::sim

@@ -126,11 +126,4 @@ struct TraceEntry {
 LoadResult replay(std::span<const System> images, std::span<const TraceEntry> trace, std::uint64_t seed,
                   unsigned replications);
 
-// Windows one after another, each requested when the last one is done; heads stay in place between windows.
-struct InTurnResult {
-  std::vector<WindowRecord> records;
-  std::vector<ResourceUse> use;
-};
-InTurnResult read_in_turn(const System& system, std::span<const geometry::Window> windows, std::uint64_t seed);
-
 }  // namespace mdfs::sim

@@ -342,6 +342,57 @@ class Compared(Base):
         self.assertGreater(row["ratio_half_width_95"], 0)
         self.assertEqual(row["windows_planned_otherwise"], 0)
 
+    def test_several_clients_wait_for_each_other_in_both(self):
+        self.image((1024, 1024))
+        self.remount("noatime,model=sparc-disk")
+        words = [self.volume / "image", "--size", "64x64", "--windows", 6, "--warm-up", 0]
+        alone = self.compare("sparc-disk", *words)["rows"][0]
+        self.remount("noatime,model=sparc-disk")
+        row = self.compare("sparc-disk", *words, "--clients", 6)["rows"][0]
+        self.assertEqual((row["cached_extents"], row["windows_planned_otherwise"]), (0, 0))
+        self.assertEqual((alone["clients"], row["clients"]), (1, 6))
+        for figure in ("mean", "p50", "p95"):
+            self.assertGreater(row[figure]["simulated_s"], alone[figure]["simulated_s"])
+            self.assertGreater(row[figure]["ratio"], 0.5)  # the disks serve the clients' requests in another order
+            self.assertIn(row[figure]["verdict"], ["yes", "unsure", "no"])
+        self.assertEqual(row["within"], all(row[figure]["verdict"] == "yes" for figure in ("mean", "p50", "p95")))
+
+    def test_a_trace_is_read_at_its_times_and_extents_read_again_come_from_the_cache_in_both(self):
+        self.image((1024, 1024))
+        trace = self.file("trace", "0.5 0,0,64,64 1\n0.5 512,0,64,64 2\n0.6 0,512,64,64 1\n1.2 0,0,64,64 2\n")
+        self.remount("noatime,model=sparc-disk")
+        begun = time.monotonic()
+        out = self.compare("sparc-disk", self.volume / "image", "--trace", trace, "--warm-up", 0)
+        self.assertGreater(time.monotonic() - begun, 0.7)
+        row = out["rows"][0]
+        self.assertEqual((row["size"], row["clients"], row["windows"]), ("trace", 2, 4))
+        self.assertEqual(row["windows_planned_otherwise"], 0)
+        self.assertEqual(row["simulated_delays_s"][3], 0)
+        self.assertLess(row["measured_delays_s"][3], min(row["measured_delays_s"][:3]))
+        self.assertEqual(out["parameters"]["trace"], trace)
+
+    def test_a_trace_that_cannot_be_compared_is_refused_with_its_line(self):
+        self.image((1024, 1024))
+        for text, words in [("0 0,0,64,64\n1 @0+100\n", "trace:2: bytes of the plain file"),
+                            ("0 0,0,64,64\n1 0,0,64,2000\n", "trace:2: "),
+                            ("image 1 axes=yx shape=8x8 extent=8x8 bytes=1 base=0\n0 0,0,4,4 1 object=1\n",
+                             "trace:2: a window of an image of another shape"),
+                            ("0 0,0,64,64\n", "1 windows; at least 4")]:
+            trace = self.file("trace", text)
+            self.assertIn(words, fails(MDFS_SIM, "compare", "sparc-disk", self.volume / "image", "--trace", trace))
+        self.assertIn("--clients", fails(MDFS_SIM, "compare", "sparc-disk", self.volume / "image", "--trace", trace,
+                                         "--clients", 2))
+
+    def test_a_machine_that_is_faster_than_this_computer_is_said_to_be(self):
+        self.image((1024, 1024))
+        fast = self.file("fast.toml", SLOW.replace(f"{LATENCY} s", "1 ns").replace("100 MB/s", "1000 TB/s").replace(
+            "1 GB/s", "1000 TB/s"))
+        self.remount(f"noatime,model={fast}")
+        words = [fast, self.volume / "image", "--size", "64x64", "--windows", 3]
+        self.assertTrue(self.compare(*words)["rows"][0]["machine_is_faster_than_computer"])
+        done = subprocess.run([MDFS_SIM, "compare", *map(str, words)], capture_output=True, text=True)
+        self.assertIn("faster than this computer", done.stdout)
+
     def test_a_mount_modelled_as_another_machine_is_refused(self):
         self.image()
         self.remount("model=sparc-disk")

@@ -7,11 +7,12 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <unordered_set>
+#include <set>
+#include <span>
 
+#include "clients.h"
 #include "commands.h"
 #include "geometry/extent_grid.h"
 #include "geometry/shape_text.h"
@@ -20,7 +21,9 @@
 #include "mount.h"
 #include "options.h"
 #include "plot.h"
+#include "random_windows.h"
 #include "report.h"
+#include "sim/agreement.h"
 #include "sim/experiment.h"
 #include "support/ranges.h"
 #include "volume.h"
@@ -29,10 +32,9 @@ namespace mdfs::tools {
 namespace {
 
 constexpr unsigned kMaxWindows = 100'000;
-constexpr unsigned kReplications = 50;  // of a machine with randomness
-constexpr unsigned kTriesForAWindow = 200;
-constexpr std::size_t kReadAgain = 10;           // windows
-constexpr std::uint64_t kMostPieces = 1u << 20;  // extents of one window
+constexpr unsigned kReplications = 50;      // of a machine with randomness
+constexpr std::size_t kReadAgain = 10;      // windows
+constexpr const char* kTraceRow = "trace";  // in the column of sizes
 
 std::atomic<bool> interrupted{false};
 
@@ -63,73 +65,19 @@ struct CompareOptions : SimOptions {
   std::vector<unsigned> disk_counts = {1, 2, 4, 8};
   std::string scratch = std::filesystem::temp_directory_path();
   double tolerance = 0.1;
+  unsigned clients = 1;
+  std::string trace;         // empty: windows at random
   std::string out_of_place;  // an option that is for volumes that are made, beside an image that is there
 };
-
-using Windows = std::vector<geometry::Window>;
-
-// At random, no two with a common extent, nor with those in `taken`: what one window has read is no help to another.
-// Together they take at most so many extents, or one window.
-Windows disjoint_windows(const geometry::Geometry& image, const geometry::Coord& length, unsigned count,
-                         std::uint64_t most_extents, model::Random& random, std::unordered_set<std::uint64_t>& taken) {
-  const geometry::ByteGeometry bytes = geometry::byte_geometry(image);
-  const std::uint64_t before = taken.size();
-  Windows windows;
-  for (unsigned tries = 0; windows.size() < count && tries < count * kTriesForAWindow; ++tries) {
-    const geometry::Window window = sim::random_window(image, length, random);
-    const geometry::Box box = geometry::byte_box(image, window);
-    if (geometry::piece_count(bytes, box) > kMostPieces) break;
-    std::vector<std::uint64_t> extents;
-    for (const geometry::Piece& piece : geometry::decompose(bytes, box))
-      extents.push_back(geometry::extent_index(bytes, piece.extent));
-    const bool free = std::none_of(extents.begin(), extents.end(), [&](auto index) { return taken.contains(index); });
-    if (!free) continue;
-    if (!windows.empty() && taken.size() - before + extents.size() > most_extents) break;
-    taken.insert(extents.begin(), extents.end());
-    windows.push_back(window);
-  }
-  return windows;
-}
-
-// Of each size. Large ones are placed first, and each size gets an equal part of the image at most.
-Result<std::vector<Windows>> choose_windows(const CompareOptions& options, const geometry::Geometry& image) {
-  std::vector<geometry::Coord> lengths;
-  std::vector<std::size_t> order;
-  for (const std::string& size : options.sizes) {
-    MDFS_TRY_ASSIGN(const geometry::Coord length, parse_window_size(image, size));
-    order.push_back(lengths.size());
-    lengths.push_back(length);
-  }
-  const auto volume = [&](std::size_t i) {
-    double samples = 1;
-    for (unsigned axis = 0; axis < image.rank; ++axis) samples *= static_cast<double>(lengths[i][axis]);
-    return samples;
-  };
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return volume(a) > volume(b); });
-  const std::uint64_t extents = geometry::extent_count(image.rank, image.grid());
-  model::Random random(options.seed);
-  std::unordered_set<std::uint64_t> taken;
-  std::vector<Windows> windows(lengths.size());
-  const unsigned count = options.windows + options.warm_up;
-  for (const std::size_t i : order) {
-    windows[i] = disjoint_windows(image, lengths[i], count, extents / lengths.size(), random, taken);
-    if (windows[i].size() < options.warm_up + 2)
-      return Error{Errc::kOutOfRange, fmt::format("the image is too small for {} windows of {} without a common extent",
-                                                  options.warm_up + 2, options.sizes[i])};
-  }
-  return windows;
-}
-
-enum class Verdict { kWithin, kUnsure, kOff };
 
 struct Comparison {
   unsigned disks = 0;
   std::string extent;
   std::string size;
   double window_bytes = 0;
-  std::vector<double> simulated_s;  // of each window; the mean over the replications
-  std::vector<double> predicted_s;  // of a new image: what window and random print without a mount
-  std::vector<double> measured_s;
+  std::size_t clients = 1;
+  sim::ComparedDelays delays;
+  double predicted_s = 0;       // mean, of a new image: what window and random print without a mount
   std::vector<double> again_s;  // some of the same windows from the cache of the mount
   std::uint64_t cached_extents = 0;
   std::uint64_t late_requests = 0;  // of modelled disks: the disks below were slower
@@ -139,26 +87,18 @@ struct Comparison {
   std::string bottleneck;
   bool modelled = false;
 
-  // Measured over simulated mean. The error bar comes from the differences window by window, so what makes one window
-  // slower than another in both is no part of it.
-  sim::Interval ratio() const {
-    std::vector<double> differences;
-    for (std::size_t i = 0; i < measured_s.size(); ++i) differences.push_back(measured_s[i] - simulated_s[i]);
-    const sim::Interval interval = sim::confidence_interval(differences);
-    const double mean = sim::summarize(simulated_s).mean;
-    return {1 + interval.mean / mean, interval.half_width / mean};
+  sim::Agreement mean;
+  sim::Agreement p50;
+  sim::Agreement p95;
+
+  sim::Within verdict(double tolerance) const {
+    return sim::worst_of(std::array{mean.verdict(tolerance), p50.verdict(tolerance), p95.verdict(tolerance)});
   }
-  Verdict verdict(double tolerance) const {
-    const sim::Interval interval = ratio();
-    const double gap = std::fabs(interval.mean - 1);
-    if (gap <= tolerance) return Verdict::kWithin;
-    return gap - interval.half_width <= tolerance ? Verdict::kUnsure : Verdict::kOff;
+  // The computer alone takes longer than the error that is looked for.
+  bool machine_is_faster_than_computer(double tolerance) const {
+    return sim::summarize(again_s).mean > tolerance * mean.simulated_s;
   }
 };
-
-std::string verdict_text(Verdict verdict) {
-  return verdict == Verdict::kWithin ? "yes" : verdict == Verdict::kUnsure ? "unsure" : "no";
-}
 
 bool same_plan(const sim::System& system, const geometry::Window& window, const MountPlan& plan) {
   std::vector<std::uint64_t> requests(plan.requests.size());
@@ -229,6 +169,7 @@ Result<Subject> subject_of(const CompareOptions& options, const model::Machine& 
   setup.disks = mounted.disks();
   MDFS_TRY_ASSIGN(setup.image, simulated_image(mounted.geometry(), path));
   MDFS_TRY_ASSIGN(setup.stored, mounted.stored());
+  if (!options.trace.empty()) setup.cache_bytes = mounted.cache_bytes();  // a trace may read extents again
   MDFS_TRY_ASSIGN(sim::System system, sim::System::make(setup));
   sim::Setup by_placement = setup;
   by_placement.stored = nullptr;
@@ -241,21 +182,37 @@ Result<Subject> subject_of(const CompareOptions& options, const model::Machine& 
   return Subject{std::move(mounted), std::move(system), std::move(fresh), misplaced};
 }
 
-// The mean delay of each window over replications of the machine's randomness.
-std::vector<double> simulate(const sim::System& system, const Windows& windows, std::uint64_t seed,
-                             std::string& bottleneck) {
+// The delay of each window, in replications of the machine's randomness.
+std::vector<std::vector<double>> simulate(const sim::System& system, std::span<const Reading> readings,
+                                          std::uint64_t seed, std::string& bottleneck) {
   const unsigned replications = system.route().is_random() ? kReplications : 1;
-  std::vector<double> delays(windows.size());
-  for (unsigned run = 0; run < replications; ++run) {
-    const sim::InTurnResult result = sim::read_in_turn(system, windows, seed + run);
-    for (std::size_t i = 0; i < windows.size(); ++i) delays[i] += result.records[i].delay_s() / replications;
-    bottleneck = sim::bottleneck(result.use);
-  }
-  return delays;
+  const sim::LoadResult result = sim::replay({&system, 1}, entries_of(readings), seed, replications);
+  bottleneck = sim::bottleneck(result.use);
+  std::vector<std::vector<double>> runs;
+  for (auto at = result.delays_s.begin(); at != result.delays_s.end();
+       at += static_cast<std::ptrdiff_t>(readings.size()))
+    runs.emplace_back(at, at + static_cast<std::ptrdiff_t>(readings.size()));
+  return runs;
 }
 
-Result<Comparison> compare(const CompareOptions& options, const std::string& size, const Windows& windows,
-                           Subject& subject) {
+// Without the windows that warm up.
+std::vector<double> counted(const std::vector<double>& delays, unsigned warm_up) {
+  return {delays.begin() + warm_up, delays.end()};
+}
+
+// The last windows once more, by the same clients at once: the first time their extents come into the cache, whatever
+// was in it.
+Result<std::vector<double>> read_again(const std::string& path, std::span<const Reading> readings,
+                                       std::size_t clients) {
+  const std::size_t count = std::min(readings.size(), std::max(kReadAgain, clients));
+  std::vector<Reading> last(readings.end() - static_cast<std::ptrdiff_t>(count), readings.end());
+  for (Reading& one : last) one.time_s = 0;
+  MDFS_TRY_ASSIGN([[maybe_unused]] const std::vector<double> once, timed_reads(path, last, interrupted));
+  return timed_reads(path, last, interrupted);
+}
+
+Result<Comparison> compare(const CompareOptions& options, const std::string& size, std::span<const Reading> readings,
+                           const std::string& path, Subject& subject) {
   const sim::Setup& setup = subject.system.setup();
   MountedImage& mounted = subject.mounted;
   Comparison result;
@@ -263,36 +220,33 @@ Result<Comparison> compare(const CompareOptions& options, const std::string& siz
   result.extent = geometry::shape_text(setup.image.rank, setup.image.extent);
   result.size = size;
   result.modelled = mounted.modelled_hash().has_value();
-  result.window_bytes = static_cast<double>(geometry::window_bytes(setup.image, windows.front()));
   result.misplaced = subject.misplaced;
+  std::set<std::uint64_t> clients;
+  for (const Reading& reading : readings) clients.insert(reading.client);
+  result.clients = clients.size();
   for (const auto& place : setup.stored->places) result.stored += place.stored_bytes > 0 ? 1 : 0;
-  for (const geometry::Window& window : windows) {
-    MDFS_TRY_ASSIGN(const MountPlan plan, mounted.plan(window));
+  for (const Reading& reading : readings) {
+    MDFS_TRY_ASSIGN(const MountPlan plan, mounted.plan(reading.window));
     result.cached_extents += plan.cached_extents;
-    result.other_plans += same_plan(subject.system, window, plan) ? 0 : 1;
+    result.other_plans += same_plan(subject.system, reading.window, plan) ? 0 : 1;
+    result.window_bytes +=
+        static_cast<double>(geometry::window_bytes(setup.image, reading.window)) / static_cast<double>(readings.size());
   }
   std::string predicted_bottleneck;
-  const std::vector<double> predicted = simulate(subject.fresh, windows, options.seed, predicted_bottleneck);
-  const std::vector<double> simulated = simulate(subject.system, windows, options.seed, result.bottleneck);
+  const auto predicted = simulate(subject.fresh, readings, options.seed, predicted_bottleneck);
+  for (const std::vector<double>& run : predicted)
+    result.predicted_s += sim::summarize(counted(run, options.warm_up)).mean / static_cast<double>(predicted.size());
+  for (const std::vector<double>& run : simulate(subject.system, readings, options.seed, result.bottleneck))
+    result.delays.simulated_s.push_back(counted(run, options.warm_up));
   MDFS_TRY_ASSIGN(const std::uint64_t late_before, mounted.late_requests());
-  for (std::size_t i = 0; i < windows.size(); ++i) {
-    if (interrupted) return Error{Errc::kCancelled, "stopped by a signal"};
-    MDFS_TRY_ASSIGN(const double seconds, mounted.timed_read(windows[i]));
-    if (i < options.warm_up) continue;
-    result.measured_s.push_back(seconds);
-    result.simulated_s.push_back(simulated[i]);
-    result.predicted_s.push_back(predicted[i]);
-  }
+  MDFS_TRY_ASSIGN(const std::vector<double> measured, timed_reads(path, readings, interrupted));
   MDFS_TRY_ASSIGN(const std::uint64_t late_after, mounted.late_requests());
   result.late_requests = late_after - late_before;
-  // With any earlier contents, the cache now has what was read last.
-  const std::size_t counted = windows.size() - options.warm_up;
-  for (std::size_t i = windows.size() - std::min(counted, kReadAgain); i < windows.size(); ++i) {
-    if (interrupted) return Error{Errc::kCancelled, "stopped by a signal"};
-    MDFS_TRY_ASSIGN([[maybe_unused]] const double once, mounted.timed_read(windows[i]));
-    MDFS_TRY_ASSIGN(const double twice, mounted.timed_read(windows[i]));
-    result.again_s.push_back(twice);
-  }
+  result.delays.measured_s = counted(measured, options.warm_up);
+  MDFS_TRY_ASSIGN(result.again_s, read_again(path, readings.subspan(options.warm_up), result.clients));
+  result.mean = sim::mean_agreement(result.delays);
+  result.p50 = sim::agreement_at(result.delays, 0.50, options.seed);
+  result.p95 = sim::agreement_at(result.delays, 0.95, options.seed);
   return result;
 }
 
@@ -306,48 +260,70 @@ void add_notes(const Comparison& one, double tolerance, Report& report) {
     note(fmt::format("the mount plans other requests than the simulator for {} windows", one.other_plans));
   if (one.late_requests > 0)
     note(fmt::format("{} requests came late: the disks below are slower than the modelled ones", one.late_requests));
-  const double again = sim::summarize(one.again_s).mean;
-  if (again > tolerance * sim::summarize(one.simulated_s).mean)
-    note(fmt::format("read again, without the disks, they take {} here: too long to see such a machine",
-                     time_text(again)));
-  if (one.verdict(tolerance) == Verdict::kUnsure) note("the error bar of the ratio is too wide: read more windows");
+  if (one.machine_is_faster_than_computer(tolerance))
+    note(
+        fmt::format("the machine is faster than this computer: read again, without the disks, they take {} here, more "
+                    "than {:g} % of the simulated {}",
+                    time_text(sim::summarize(one.again_s).mean), tolerance * 100, time_text(one.mean.simulated_s)));
+  if (one.verdict(tolerance) == sim::Within::kUnsure) note("an error bar of a ratio is too wide: read more windows");
   if (one.misplaced > 0)
     note(fmt::format("{} of {} extents lie elsewhere than the placement says", one.misplaced, one.stored));
 }
 
+nlohmann::ordered_json agreement_json(const sim::Agreement& at, double tolerance) {
+  return {{"simulated_s", at.simulated_s},
+          {"measured_s", at.measured_s},
+          {"ratio", at.ratio.mean},
+          {"ratio_half_width_95", at.ratio.half_width},
+          {"verdict", sim::within_text(at.verdict(tolerance))}};
+}
+
+// Of each window, the mean over the replications.
+std::vector<double> mean_of_runs(const std::vector<std::vector<double>>& runs) {
+  std::vector<double> means(runs.front().size());
+  for (const std::vector<double>& run : runs)
+    for (std::size_t i = 0; i < run.size(); ++i) means[i] += run[i] / static_cast<double>(runs.size());
+  return means;
+}
+
 void add_row(const Comparison& one, double tolerance, Report& report) {
-  const sim::Interval simulated = sim::confidence_interval(one.simulated_s);
-  const sim::Interval measured = sim::confidence_interval(one.measured_s);
-  const sim::Interval ratio = one.ratio();
-  const Verdict verdict = one.verdict(tolerance);
-  const double predicted = sim::summarize(one.predicted_s).mean;
-  report.row({std::to_string(one.disks), one.extent, one.size, std::to_string(one.measured_s.size()),
-              number_text(simulated.mean), number_text(measured.mean), number_text(ratio.mean),
-              number_text(ratio.half_width), verdict_text(verdict), number_text(sim::summarize(one.again_s).mean),
-              number_text(predicted), one.bottleneck});
+  const sim::Interval measured = sim::confidence_interval(one.delays.measured_s);
+  const sim::Within verdict = one.verdict(tolerance);
+  report.row({std::to_string(one.disks), one.extent, one.size, std::to_string(one.clients),
+              std::to_string(one.delays.measured_s.size()), number_text(one.mean.simulated_s),
+              number_text(one.mean.measured_s), number_text(one.mean.ratio.mean),
+              number_text(one.mean.ratio.half_width), number_text(one.p50.ratio.mean),
+              number_text(one.p50.ratio.half_width), number_text(one.p95.ratio.mean),
+              number_text(one.p95.ratio.half_width), std::string(sim::within_text(verdict)),
+              number_text(sim::summarize(one.again_s).mean), number_text(one.predicted_s), one.bottleneck});
   report.json()["rows"].push_back({{"disks", one.disks},
                                    {"extent", one.extent},
                                    {"size", one.size},
+                                   {"clients", one.clients},
                                    {"modelled_disks", one.modelled},
-                                   {"windows", one.measured_s.size()},
+                                   {"windows", one.delays.measured_s.size()},
                                    {"window_bytes", one.window_bytes},
-                                   {"simulated_s", simulated.mean},
-                                   {"measured_s", measured.mean},
+                                   {"simulated_s", one.mean.simulated_s},
+                                   {"measured_s", one.mean.measured_s},
                                    {"measured_half_width_95", measured.half_width},
-                                   {"ratio", ratio.mean},
-                                   {"ratio_half_width_95", ratio.half_width},
-                                   {"within", verdict == Verdict::kWithin},
-                                   {"verdict", verdict_text(verdict)},
+                                   {"ratio", one.mean.ratio.mean},
+                                   {"ratio_half_width_95", one.mean.ratio.half_width},
+                                   {"mean", agreement_json(one.mean, tolerance)},
+                                   {"p50", agreement_json(one.p50, tolerance)},
+                                   {"p95", agreement_json(one.p95, tolerance)},
+                                   {"within", verdict == sim::Within::kYes},
+                                   {"verdict", sim::within_text(verdict)},
                                    {"again_s", sim::summarize(one.again_s).mean},
-                                   {"predicted_s", predicted},
+                                   {"machine_is_faster_than_computer", one.machine_is_faster_than_computer(tolerance)},
+                                   {"predicted_s", one.predicted_s},
                                    {"bottleneck", one.bottleneck},
                                    {"cached_extents", one.cached_extents},
                                    {"late_requests", one.late_requests},
                                    {"windows_planned_otherwise", one.other_plans},
                                    {"extents", one.stored},
                                    {"extents_off_placement", one.misplaced},
-                                   {"simulated_delays_s", one.simulated_s},
-                                   {"measured_delays_s", one.measured_s}});
+                                   {"simulated_delays_s", mean_of_runs(one.delays.simulated_s)},
+                                   {"measured_delays_s", one.delays.measured_s}});
   add_notes(one, tolerance, report);
 }
 
@@ -361,12 +337,11 @@ sim::Figure compare_figure(const std::vector<Comparison>& rows, const std::strin
     simulated.colour = measured.colour = i;
     for (const Comparison& one : rows) {
       if (one.size != sizes[i]) continue;
-      const double predicted = sim::summarize(one.simulated_s).mean;
       simulated.x.push_back(one.disks);
-      simulated.y.push_back(predicted * 1e3);
+      simulated.y.push_back(one.mean.simulated_s * 1e3);
       measured.x.push_back(one.disks);
-      measured.y.push_back(sim::summarize(one.measured_s).mean * 1e3);
-      measured.half_width.push_back(one.ratio().half_width * predicted * 1e3);
+      measured.y.push_back(one.mean.measured_s * 1e3);
+      measured.half_width.push_back(one.mean.ratio.half_width * one.mean.simulated_s * 1e3);
     }
     figure.series.push_back(std::move(simulated));
     figure.series.push_back(std::move(measured));
@@ -391,8 +366,11 @@ Result<MeasuredVolume> volume_of(const CompareOptions& options, const model::Mac
 void compare_parameters(const CompareOptions& options, const model::Machine& machine, Report& report) {
   report.parameter("machine", options.machine);
   report.parameter("image", options.image);
-  report.parameter("sizes", options.sizes);
-  report.parameter("windows", options.windows);
+  const bool traced = !options.trace.empty();
+  report.parameter("trace", options.trace);
+  report.parameter("sizes", traced ? nlohmann::ordered_json() : nlohmann::ordered_json(options.sizes));
+  report.parameter("windows", traced ? nlohmann::ordered_json() : nlohmann::ordered_json(options.windows));
+  report.parameter("clients", traced ? nlohmann::ordered_json() : nlohmann::ordered_json(options.clients));
   report.parameter("warm_up", options.warm_up);
   report.parameter("tolerance", options.tolerance);
   const bool made = options.image.empty();  // else these are those of the image
@@ -405,13 +383,27 @@ void compare_parameters(const CompareOptions& options, const model::Machine& mac
   report.parameter("scratch", made ? nlohmann::ordered_json(options.scratch) : nullptr);
 }
 
-// All sizes on one image.
+// The trace, or all sizes, on one image.
 Status compare_image(const CompareOptions& options, const model::Machine& machine, const std::string& path,
                      std::vector<Comparison>& rows) {
   MDFS_TRY_ASSIGN(Subject subject, subject_of(options, machine, path));
-  MDFS_TRY_ASSIGN(const std::vector<Windows> windows, choose_windows(options, subject.system.setup().image));
+  const geometry::Geometry& image = subject.system.setup().image;
+  if (!options.trace.empty()) {
+    MDFS_TRY_ASSIGN(const std::vector<Reading> readings, read_clients(options.trace, image));
+    if (readings.size() < options.warm_up + 2)
+      return Error{Errc::kOutOfRange,
+                   fmt::format("{}: {} windows; at least {} are needed with --warm-up {}", options.trace,
+                               readings.size(), options.warm_up + 2, options.warm_up)};
+    MDFS_TRY_ASSIGN(Comparison one, compare(options, kTraceRow, readings, path, subject));
+    rows.push_back(std::move(one));
+    return {};
+  }
+  MDFS_TRY_ASSIGN(
+      const std::vector<Windows> windows,
+      choose_windows(image, options.sizes, options.windows + options.warm_up, options.warm_up + 2, options.seed));
   for (std::size_t i = 0; i < windows.size(); ++i) {
-    MDFS_TRY_ASSIGN(Comparison one, compare(options, options.sizes[i], windows[i], subject));
+    const std::vector<Reading> readings = dealt_out(windows[i], options.clients);
+    MDFS_TRY_ASSIGN(Comparison one, compare(options, options.sizes[i], readings, path, subject));
     rows.push_back(std::move(one));
   }
   return {};
@@ -425,7 +417,8 @@ Status run_compare(const CompareOptions& options) {
   Report report(options, "compare", nullptr);
   report.json()["machine"] = {{"name", machine.name}, {"hash", model::hash_text(machine)}};
   compare_parameters(options, machine, report);
-  report.columns({"disks", "extent", "size", "windows", "simulated_s", "measured_s", "ratio", "half_width_95", "within",
+  report.columns({"disks", "extent", "size", "clients", "windows", "simulated_s", "measured_s", "ratio",
+                  "half_width_95", "p50_ratio", "p50_half_width_95", "p95_ratio", "p95_half_width_95", "within",
                   "again_s", "predicted_s", "bottleneck"});
   report.line(fmt::format("{} ({}): windows simulated, and read from a mount by bind and pread, cold", machine.name,
                           model::hash_text(machine)));
@@ -442,15 +435,18 @@ Status run_compare(const CompareOptions& options) {
   std::size_t missed = 0;
   for (const Comparison& one : rows) {
     add_row(one, options.tolerance, report);
-    missed += one.verdict(options.tolerance) == Verdict::kWithin ? 0 : 1;
+    missed += one.verdict(options.tolerance) == sim::Within::kYes ? 0 : 1;
   }
   report.json()["missed"] = missed;
   report.print();
-  if (!options.plot.empty()) MDFS_TRY(write_figure(compare_figure(rows, machine.name, options.sizes), options.plot));
+  const std::vector<std::string> sizes = options.trace.empty() ? options.sizes : std::vector<std::string>{kTraceRow};
+  if (!options.plot.empty()) MDFS_TRY(write_figure(compare_figure(rows, machine.name, sizes), options.plot));
   if (missed > 0)
-    return Error{Errc::kOutOfRange,
-                 fmt::format("{} of {} measured means are further than {:g} % from the simulated ones", missed,
-                             rows.size(), options.tolerance * 100)};
+    return Error{
+        Errc::kOutOfRange,
+        fmt::format("{} of {} rows are further than {:g} % from the simulated delays, in the mean, at the median "
+                    "or at p95",
+                    missed, rows.size(), options.tolerance * 100)};
   return {};
 }
 
@@ -465,18 +461,26 @@ void add_compare_command(SimProgram& program) {
       machine_choices());
   command->add_option("IMAGE", options->image,
                       "Image on a mounted volume (default: make volumes of --disk-counts modelled disks)");
-  command->add_option("--sizes,--size", options->sizes, "Comma-separated windows in pixels, slowest axis first")
-      ->delimiter(',')
-      ->capture_default_str();
-  command
-      ->add_option("--windows", options->windows, "Number of windows of each size, at random, without common extents")
-      ->check(whole_number(2, kMaxWindows))
-      ->capture_default_str();
+  auto* sizes =
+      command->add_option("--sizes,--size", options->sizes, "Comma-separated windows in pixels, slowest axis first")
+          ->delimiter(',')
+          ->capture_default_str();
+  auto* clients = command
+                      ->add_option("--clients", options->clients,
+                                   "Number of clients that read at once, each its next window when the last has come")
+                      ->check(whole_number(1, kMostReaders))
+                      ->capture_default_str();
+  auto* windows = command
+                      ->add_option("--windows", options->windows,
+                                   "Number of windows of each size, at random, without common extents")
+                      ->check(whole_number(2, kMaxWindows))
+                      ->capture_default_str();
   command->add_option("--warm-up", options->warm_up, "Number of windows read first, which do not count")
       ->check(whole_number(0, kMaxWindows))
       ->capture_default_str();
   command
-      ->add_option("--tolerance", options->tolerance, "Largest difference of the means, relative to the simulated mean")
+      ->add_option("--tolerance", options->tolerance,
+                   "Largest difference in the mean, at the median and at p95, relative to the simulated delay")
       ->check(number_from(0, 10))
       ->capture_default_str();
   auto* counts =
@@ -488,6 +492,13 @@ void add_compare_command(SimProgram& program) {
   auto* bytes = command->add_option("--bytes-per-pixel", options->bytes_per_pixel, "Bytes of a pixel of the new image")
                     ->check(whole_number(1, geometry::kMaxChannels));
   auto* scratch = command->add_option("--scratch", options->scratch, "Directory for the new disks")->type_name("FILE");
+  command
+      ->add_option("--trace", options->trace,
+                   "Trace whose windows are read at their times, as of replay (default: windows at random)")
+      ->type_name("FILE")
+      ->excludes(sizes)
+      ->excludes(clients)
+      ->excludes(windows);
   add_output_options(*command, *options, true);
   command->callback([&program, options, given = std::vector{counts, shape, extent, bytes, scratch}] {
     for (const CLI::Option* one : given)

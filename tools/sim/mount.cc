@@ -49,6 +49,7 @@ Status MountedImage::look() {
   MDFS_TRY(ask(file_, MDFS_IOC_VOLUME, volume));
   disks_ = volume.disk_count;
   block_size_ = volume.block_size;
+  cache_bytes_ = volume.cache_budget_bytes;
   if (disks_ == 0 || disks_ > MDFS_IOC_MAX_DISKS)
     return Error{Errc::kNotSupported, fmt::format("{}: the volume has {} disks; this program supports 1 to {}",
                                                   file_.name(), disks_, MDFS_IOC_MAX_DISKS)};

@@ -33,6 +33,7 @@ class MountedImage {
   const geometry::Geometry& geometry() const { return geometry_; }
   unsigned disks() const { return disks_; }
   std::uint64_t base() const { return info_.placement_base; }
+  std::uint64_t cache_bytes() const { return cache_bytes_; }  // that the mount uses at most
   // The machine that the mount is modelled as; absent: real disks.
   const std::optional<std::string>& modelled_hash() const { return modelled_hash_; }
 
@@ -55,6 +56,7 @@ class MountedImage {
   unsigned disks_ = 0;
   std::vector<double> disk_bytes_;
   std::uint32_t block_size_ = 0;
+  std::uint64_t cache_bytes_ = 0;
   std::optional<std::string> modelled_hash_;
   AlignedBuffer buffer_;
 };

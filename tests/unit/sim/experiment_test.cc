@@ -128,15 +128,12 @@ TEST(ExperimentTest, ReplicationsOfATraceDifferByTheChanceOfTheMachineOnly) {
   EXPECT_GT(error_bar("sata-disk"), 0);
 }
 
-TEST(ExperimentTest, WindowsInTurnBeginWhenTheLastOneEnds) {
+TEST(ExperimentTest, AWindowAfterAnotherOneBeginsWhenThatOneEnds) {
   const System system = fixed_system(0.1).value();
-  const std::vector<geometry::Window> windows(3, geometry::whole(system.setup().image));
-  const InTurnResult result = read_in_turn(system, windows, 1);
-  ASSERT_EQ(result.records.size(), 3U);
-  for (std::size_t i = 0; i < 3; ++i) {
-    EXPECT_NEAR(result.records[i].arrival_s, 0.1 * static_cast<double>(i), 1e-12);
-    EXPECT_NEAR(result.records[i].delay_s(), 0.1, 1e-12);
-  }
+  const std::vector<geometry::Window> windows(1, geometry::whole(system.setup().image));
+  std::vector<TraceEntry> trace(3, {.time_s = 0, .windows = windows, .after = {}});
+  for (std::size_t i = 1; i < trace.size(); ++i) trace[i].after = i - 1;
+  for (const double delay : replay({&system, 1}, trace, 1, 1).delays_s) EXPECT_NEAR(delay, 0.1, 1e-12);
 }
 
 TEST(PaperTest, EveryPublishedFigureIsReproducedWithinItsTolerance) {
