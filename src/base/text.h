@@ -52,8 +52,8 @@ std::string shortened(std::string_view text, std::size_t bytes);
 std::string shortened_start(std::string_view text, std::size_t bytes);
 inline constexpr std::string_view kEllipsis = "\u2026";
 
-// The text as one word of a command for a shell, unchanged where no character means something to it. What a terminal would
-// obey, and bytes that are not UTF-8, are spelled out as bash, ksh and zsh understand: $'\x0a'.
+// The text as one word of a command for a shell, unchanged where no character means something to it. What a terminal
+// would obey, and bytes that are not UTF-8, are spelled out as bash, ksh and zsh understand: $'\x0a'.
 std::string shell_word(std::string_view text);
 
 // The text escaped for XML: printable, and characters that mean something to XML as entities.
