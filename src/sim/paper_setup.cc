@@ -34,6 +34,10 @@ Result<System> preset_system(const std::string& name, unsigned disks) {
 
 Result<System> frame_system(const std::string& name, unsigned disks, bool uniform_seeks) {
   MDFS_TRY_ASSIGN(const model::Machine machine, model::find_machine(name));
+  return frame_system(machine, disks, uniform_seeks);
+}
+
+Result<System> frame_system(const model::Machine& machine, unsigned disks, bool uniform_seeks) {
   Setup setup;
   setup.machine = machine;
   setup.disks = disks;
@@ -51,8 +55,8 @@ Result<System> fixed_system(double service_s) {
   return System::make(std::move(setup));
 }
 
-LatencyFit fit_squares(const System& system, std::uint64_t seed) {
-  return fit_sizes(system, squares(system.setup().image, 512, 1536, 64), kFitPositions, seed);
+LatencyFit fit_squares(const System& system, std::uint64_t seed, unsigned positions) {
+  return fit_sizes(system, squares(system.setup().image, 512, 1536, 64), positions, seed);
 }
 
 Result<PoissonPair> same_load(const System& system, const geometry::Coord& length, double share,

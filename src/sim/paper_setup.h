@@ -24,14 +24,15 @@ inline constexpr unsigned kTimeSlices = 1000;
 Result<System> preset_system(const std::string& name, unsigned disks);
 // The same with frames of 400 KiB, one after another, in 8 extents each.
 Result<System> frame_system(const std::string& name, unsigned disks, bool uniform_seeks);
+Result<System> frame_system(const model::Machine& machine, unsigned disks, bool uniform_seeks);
 // A FIFO with this service time for every window of the usual image.
 Result<System> fixed_system(double service_s);
 
 // Rows, columns.
 inline geometry::Coord plane(std::uint64_t height, std::uint64_t width) { return {height, width, 0}; }
 
-// Throughput and latency by a straight line through squares of side 512, 576 .. 1536.
-LatencyFit fit_squares(const System& system, std::uint64_t seed);
+// Throughput and latency by a straight line through squares of side 512, 576 .. 1536, each at so many positions.
+LatencyFit fit_squares(const System& system, std::uint64_t seed, unsigned positions = kFitPositions);
 
 // Poisson loads on a system and on a fixed server of the same delay.
 struct PoissonPair {
