@@ -24,16 +24,17 @@ def npy(descr="'<u2'", order="False", shape="(3, 4)", data=24, version=1, length
     return b"\x93NUMPY" + bytes([version, 0]) + struct.pack("<H" if version == 1 else "<I", size) + text + bytes(data)
 
 
-def tiff(pages=4, rows=8, columns=16):
-    """A TIFF stack of u8, each directory before the samples of its page."""
+def tiff(pages=4, rows=8, columns=16, bits=8, photometric=1):
+    """A TIFF stack, each directory before the samples of its page."""
     data, room = b"II*\0" + struct.pack("<I", 8), 2 + 9 * 12 + 4
+    size = rows * columns * bits // 8
     for page in range(pages):
         at = len(data) + room
-        fields = [(256, columns), (257, rows), (258, 8), (259, 1), (262, 1), (273, at), (277, 1), (278, rows),
-                  (279, rows * columns)]
-        follows = at + rows * columns if page + 1 < pages else 0
+        fields = [(256, columns), (257, rows), (258, bits), (259, 1), (262, photometric), (273, at), (277, 1),
+                  (278, rows), (279, size)]
+        follows = at + size if page + 1 < pages else 0
         data += struct.pack("<H", 9) + b"".join(struct.pack("<HHII", tag, 4, 1, value) for tag, value in fields)
-        data += struct.pack("<I", follows) + bytes([page + 1]) * (rows * columns)
+        data += struct.pack("<I", follows) + bytes([page + 1]) * size
     return data
 
 
@@ -81,6 +82,8 @@ def bad_files(folder):
         "stack.tif": (tiff()[:-1], "page 3: .*truncated"),
         "less.tif": (tiff()[:600], "page 2: .*truncated"),
         "strip.tif": (tiff(pages=1)[:200], "truncated"),
+        "depth.tif": (tiff(bits=12, photometric=3), "depth.tif: page 0: .*BitsPerSample 12; allowed are 1 to 8 and 16"),
+        "colours.tif": (tiff(photometric=3), "colours.tif: page 0: .*without ColorMap; it must have 768 values"),
         "half.png": (b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR" + bytes(13) + PNG_CHECKSUM, "truncated"),
         "half.jpg": (b"\xff\xd8\xff\xda\0\x04headsamples", "truncated"),
         "half.gif": (b"GIF89a" + bytes(7) + b"," + bytes(9) + b"\x02\x04abcd", "truncated"),

@@ -44,6 +44,18 @@ bool is_plain_page(const TiffLayout& layout, const ArrayInfo& array) {
          layout.length == array.lengths[rank - 2] && layout.width == array.lengths[rank - 1];
 }
 
+// OpenImageIO changes the colours of palettes, and takes some for grey pictures.
+Status check_palettes(ByteSource& bytes, const TiffFile& tiff, std::uint64_t first, std::uint64_t end,
+                      const std::string& name) {
+  for (std::uint64_t page = first; page < end; ++page) {
+    MDFS_TRY_ASSIGN(const TiffLayout layout, read_tiff_layout(bytes, tiff, page, name));
+    if (!has_palette(layout)) continue;
+    const Status status = check_tiff_palette(layout);
+    if (!status.ok()) return {status.error().code, fmt::format("{}: page {}: {}", name, page, status.error().where)};
+  }
+  return {};
+}
+
 // OpenImageIO tells the shape, the type and the resolution. It reads the samples only where it changes them, because it
 // overlooks damage, and returns wrong samples of 64 bits.
 Result<std::unique_ptr<ImageSource>> open_tiff(const std::string& path, tools::File file, std::uint64_t size,
@@ -61,16 +73,23 @@ Result<std::unique_ptr<ImageSource>> open_tiff(const std::string& path, tools::F
                    fmt::format("{}: integers of {} bits, which OpenImageIO does not read; convert the file to NPY",
                                file.name(), layout.bits)};
   }
+  if (tiff.palette) MDFS_TRY(check_palettes(bytes, tiff, first, std::min(end, tiff.pages), file.name()));
   MDFS_TRY_ASSIGN(std::unique_ptr<ImageSource> source, open_oiio(path, options.page, facts));
   bool plain = true;
+  std::optional<std::uint64_t> palette;  // a page that has one
   for (std::uint64_t page = first; page < end; ++page) {
     MDFS_TRY_ASSIGN(const TiffLayout layout, read_tiff_layout(bytes, tiff, page, file.name()));
     plain = plain && is_plain_page(layout, source->array());
+    if (has_palette(layout)) palette = page;
     if (!plain && layout.bits > kMaxChangedBits)
       return Error{Errc::kNotSupported,
                    fmt::format("{}: page {}: samples of {} bits in an unusual layout", file.name(), page, layout.bits)};
   }
   if (plain) return open_tiff_samples(std::move(file), size, std::move(tiff), source->array(), first);
+  if (palette)
+    return Error{Errc::kNotSupported,
+                 fmt::format("{}: page {}: a palette beside pages that must be converted; import each page with --page",
+                             file.name(), *palette)};
   for (std::uint64_t page = first; page < end; ++page) MDFS_TRY(verify_tiff_page(bytes, tiff, page, file.name()));
   return source;
 }

@@ -266,7 +266,7 @@ class Walk {
     MDFS_TRY_ASSIGN(found.photometric, value(kPhotometric, 1));
     MDFS_TRY_ASSIGN(found.fill_order, value(kFillOrder, 1));
     MDFS_TRY_ASSIGN(const std::uint64_t planar, value(kPlanarConfiguration, 1));
-    found.separate = planar == kSeparatePlanes;
+    found.separate = planar == kSeparatePlanes && found.samples > 1;
     found.tiled = find(kTileOffsets) != nullptr || find(kTileWidth) != nullptr;
     MDFS_TRY_ASSIGN(found.across, found.tiled ? value(kTileWidth, 0) : Result<std::uint64_t>(found.width));
     MDFS_TRY_ASSIGN(found.down, found.tiled ? value(kTileLength, 0) : value(kRowsPerStrip, found.length));
@@ -366,7 +366,8 @@ Result<TiffLayout> read_tiff_layout(ByteSource& bytes, const TiffFile& file, std
   return Walk(bytes, name, file, page).layout_of_page(file.directories[static_cast<std::size_t>(page)]);
 }
 
-// The highest byte is the colour for writers that scale by 256 and for those that scale by 257. Old ones stored 8 bits.
+// The highest byte is the colour for writers that scale by 256 and for those that scale by 257. Old ones stored 8 bits,
+// which the tools of libtiff recognize in the same way.
 Result<ByteVector> read_tiff_palette(ByteSource& bytes, const TiffFile& file, const TiffLayout& layout) {
   MDFS_TRY_ASSIGN(const auto values, read_values(bytes, layout.colours, 0, layout.colours.count, file.big_endian));
   const bool is_short = std::all_of(values.begin(), values.end(), [](std::uint64_t value) { return value < 256; });

@@ -25,13 +25,13 @@ struct TiffLayout {
   bool uniform = true;    // all samples of a pixel have these bits and this format
   bool has_bits = false;  // the page has a field of bits; without one they are 1
   std::uint64_t compression = 1, predictor = 1, photometric = 1, fill_order = 1;
-  bool separate = false;               // each sample of a pixel has strips or tiles of its own
+  bool separate = false;               // each of several samples of a pixel has strips or tiles of its own
   bool tiled = false;                  // chunks are tiles, else strips
   std::uint64_t across = 0, down = 0;  // of a chunk; the lowest strip may have fewer rows
   std::uint64_t chunks_across = 0, chunks_down = 0, chunks = 0;
   std::uint64_t row_bytes = 0;  // of a row of a chunk, decoded
   TiffField offsets, counts;    // of the chunks: row by row, plane by plane
-  TiffField colours;            // of a palette, u16: all red ones, all green ones, all blue ones; count 0: none
+  TiffField colours;            // of a palette: all red ones, all green ones, all blue ones; count 0: none
 };
 
 struct TiffChunk {
@@ -65,7 +65,8 @@ Result<TiffFile> parse_tiff(ByteSource& bytes, const std::string& name);
 // Of a page of a file that parse_tiff() accepted.
 Result<TiffLayout> read_tiff_layout(ByteSource& bytes, const TiffFile& file, std::uint64_t page,
                                     const std::string& name);
-// The colours of the palette, 3 bytes each. Only of a page whose palette has u16 values.
+// The colours of the palette, 3 bytes each: the highest byte of each value, or the lowest if all values are below 256.
+// Only of a page whose palette has u16 values.
 Result<ByteVector> read_tiff_palette(ByteSource& bytes, const TiffFile& file, const TiffLayout& layout);
 // `count` chunks from `first` on.
 Result<std::vector<TiffChunk>> read_tiff_chunks(ByteSource& bytes, const TiffFile& file, const TiffLayout& layout,

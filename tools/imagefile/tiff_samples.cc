@@ -25,6 +25,7 @@ constexpr std::uint64_t kWhiteIsZero = 0, kBlackIsZero = 1, kRgbColour = 2, kPal
 constexpr std::uint64_t kUnsignedFormat = 1, kSignedFormat = 2, kFloatFormat = 3, kUndefinedFormat = 4;
 constexpr std::uint64_t kNoPredictor = 1, kHorizontal = 2, kFloatingPoint = 3;
 constexpr std::uint64_t kUncompressedNumber = 1, kJpegCompression = 7;
+constexpr std::uint64_t kHighestBitFirst = 1, kLowestBitFirst = 2;
 constexpr std::uint64_t kStripBandBytes = 1u << 20, kMaxBandBytes = std::uint64_t{1} << 30;
 constexpr std::uint64_t kMaxPlanes = 1024;
 constexpr std::uint64_t kChunksAtOnce = 4096;  // whose places are read together
@@ -57,6 +58,18 @@ bool is_unsigned(ElementType type) {
 
 bool has_predictor(TiffCompression compression) {
   return compression != TiffCompression::kNone && compression != TiffCompression::kPackBits;
+}
+
+// Bits that are reversed within a compressed stream are not decoded.
+bool has_known_fill_order(const TiffLayout& layout) {
+  return layout.fill_order == kHighestBitFirst ||
+         (layout.fill_order == kLowestBitFirst && layout.compression == kUncompressedNumber);
+}
+
+bool is_known_predictor(const TiffLayout& layout) {
+  if (!has_predictor(TiffCompression{layout.compression}) || layout.predictor == kNoPredictor) return true;
+  if (layout.predictor == kHorizontal) return !is_spread(layout.bits);
+  return layout.predictor == kFloatingPoint && layout.sample_format == kFloatFormat;
 }
 
 // What a chunk's error is called. Errors of the file itself have its name already.
@@ -128,6 +141,14 @@ void undo_floating_point(MutableBytes row, unsigned element, std::size_t stride,
     for (unsigned byte = 0; byte < element; ++byte) row[i * element + byte] = scratch[(element - 1 - byte) * count + i];
 }
 
+void reverse_bits(MutableBytes bytes) {
+  for (std::byte& byte : bytes) {
+    byte = (byte & std::byte{0x0f}) << 4 | byte >> 4;
+    byte = (byte & std::byte{0x33}) << 2 | (byte >> 2 & std::byte{0x33});
+    byte = (byte & std::byte{0x55}) << 1 | (byte >> 1 & std::byte{0x55});
+  }
+}
+
 // Samples of fewer bits, the highest bit first, to those of `element` bytes; the highest one becomes `range`.
 void spread_bits(ConstBytes packed, std::uint64_t bits, unsigned element, unsigned range, MutableBytes into) {
   const unsigned highest = (1u << bits) - 1;
@@ -164,8 +185,14 @@ class TiffSource final : public BandSource {
 
   std::uint64_t planes() const { return layout_.separate ? layout_.samples : 1; }
   std::uint64_t samples_of_chunk() const { return layout_.separate ? 1 : layout_.samples; }
-  bool has_palette() const { return layout_.photometric == kPaletteColour; }
-  std::size_t pixel_bytes() const { return has_palette() ? 3 : static_cast<std::size_t>(layout_.samples) * element_; }
+  std::size_t pixel_bytes() const {
+    return has_palette(layout_) ? 3 : static_cast<std::size_t>(layout_.samples) * element_;
+  }
+  // Of a sample of a chunk, which may be the index of a colour.
+  unsigned sample_bytes() const {
+    if (!has_palette(layout_)) return element_;
+    return layout_.bits > 8 ? 2 : 1;
+  }
 
   Status next_band() override {
     if (!open_ || row_ == layout_.length) MDFS_TRY(next_page());
@@ -190,7 +217,7 @@ class TiffSource final : public BandSource {
     MDFS_TRY_ASSIGN(layout_, read_tiff_layout(bytes_, tiff_, page_, file_.name()));
     open_ = true;
     row_ = 0;
-    if (has_palette()) {
+    if (has_palette(layout_)) {
       MDFS_TRY_ASSIGN(palette_, read_tiff_palette(bytes_, tiff_, layout_));
     }
     planes_.clear();
@@ -257,31 +284,37 @@ class TiffSource final : public BandSource {
   // Makes canonical samples of row_bytes_.
   ConstBytes decoded_row() {
     const ConstBytes row = unpacked_row();
-    if (!has_palette()) return row;
-    colours_.resize(row.size() * 3);
-    for (std::size_t i = 0; i < row.size(); ++i)
-      std::copy_n(palette_.begin() + std::to_integer<std::ptrdiff_t>(row[i]) * 3, 3,
+    if (!has_palette(layout_)) return row;
+    const std::size_t width = sample_bytes();
+    colours_.resize(row.size() / width * 3);
+    for (std::size_t i = 0; i < row.size() / width; ++i) {
+      const std::uint64_t index =
+          width == 1 ? std::to_integer<std::uint64_t>(row[i]) : to_integer(row.subspan(i * width, width), false);
+      std::copy_n(palette_.begin() + static_cast<std::ptrdiff_t>(index) * 3, 3,
                   colours_.begin() + static_cast<std::ptrdiff_t>(i) * 3);
+    }
     return colours_;
   }
 
   // Makes samples, or indices of a palette.
   ConstBytes unpacked_row() {
     const auto stride = static_cast<std::size_t>(samples_of_chunk());
+    const unsigned element = sample_bytes();
+    if (layout_.fill_order == kLowestBitFirst) reverse_bits(row_bytes_);
     if (is_spread(layout_.bits)) {
-      const unsigned range = has_palette() ? (1u << layout_.bits) - 1 : element_ == 1 ? 0xff : 0xffff;
-      spread_.resize(static_cast<std::size_t>(layout_.across) * stride * element_);
-      spread_bits(row_bytes_, layout_.bits, element_, range, spread_);
+      const unsigned range = has_palette(layout_) ? (1u << layout_.bits) - 1 : element == 1 ? 0xff : 0xffff;
+      spread_.resize(static_cast<std::size_t>(layout_.across) * stride * element);
+      spread_bits(row_bytes_, layout_.bits, element, range, spread_);
       return spread_;
     }
     const std::uint64_t predictor =
         has_predictor(TiffCompression{layout_.compression}) ? layout_.predictor : kNoPredictor;
     if (predictor == kFloatingPoint) {
-      undo_floating_point(row_bytes_, element_, stride, scratch_);
+      undo_floating_point(row_bytes_, element, stride, scratch_);
       return row_bytes_;
     }
-    if (tiff_.big_endian && element_ > 1) swap_elements(row_bytes_, element_);
-    if (predictor == kHorizontal) undo_horizontal(row_bytes_, element_, stride);
+    if (tiff_.big_endian && element > 1) swap_elements(row_bytes_, element);
+    if (predictor == kHorizontal) undo_horizontal(row_bytes_, element, stride);
     return row_bytes_;
   }
 
@@ -352,20 +385,38 @@ bool holds_long_integers(const TiffLayout& layout) {
 }
 
 bool is_plain_tiff(const TiffLayout& layout, ElementType type, std::uint64_t channels) {
-  constexpr std::uint64_t kPhotometrics[] = {kWhiteIsZero, kBlackIsZero, kRgbColour,   kPaletteColour,
-                                             kMask,        kSeparated,   kColorFilter, kLinearRaw};
-  const bool palette = layout.photometric == kPaletteColour;
-  if (palette && (layout.samples != 1 || layout.bits > 8 || layout.colours.value_bytes != 2 ||
-                  layout.colours.count != std::uint64_t{3} << layout.bits))
-    return false;
-  if (!layout.uniform || (palette ? 3 : layout.samples) != channels || type_of(layout) != type ||
-      layout.fill_order != 1 || !is_known_compression(layout.compression) ||
-      std::find(std::begin(kPhotometrics), std::end(kPhotometrics), layout.photometric) == std::end(kPhotometrics))
-    return false;
-  if (!has_predictor(TiffCompression{layout.compression}) || layout.predictor == kNoPredictor ||
-      (layout.predictor == kHorizontal && !is_spread(layout.bits)))
-    return true;
-  return layout.predictor == kFloatingPoint && layout.sample_format == kFloatFormat;
+  if (has_palette(layout)) return check_tiff_palette(layout).ok() && type == ElementType::kU8 && channels == 3;
+  constexpr std::uint64_t kPhotometrics[] = {kWhiteIsZero, kBlackIsZero, kRgbColour, kMask,
+                                             kSeparated,   kColorFilter, kLinearRaw};
+  return layout.uniform && layout.samples == channels && type_of(layout) == type && has_known_fill_order(layout) &&
+         is_known_compression(layout.compression) && is_known_predictor(layout) &&
+         std::find(std::begin(kPhotometrics), std::end(kPhotometrics), layout.photometric) != std::end(kPhotometrics);
+}
+
+bool has_palette(const TiffLayout& layout) { return layout.photometric == kPaletteColour; }
+
+Status check_tiff_palette(const TiffLayout& layout) {
+  const auto refused = [](std::string_view field, std::uint64_t value, std::string_view allowed) -> Status {
+    return {Errc::kNotSupported,
+            fmt::format("a palette with {} {}; allowed are {}; convert the file to RGB", field, value, allowed)};
+  };
+  if (layout.samples != 1) return refused("SamplesPerPixel", layout.samples, "indices alone, SamplesPerPixel 1");
+  if (layout.bits > 8 && layout.bits != 16) return refused("BitsPerSample", layout.bits, "1 to 8 and 16");
+  if (!layout.uniform)
+    return {Errc::kNotSupported, "a palette with several values of BitsPerSample or SampleFormat; one is allowed"};
+  if (layout.sample_format != kUnsignedFormat && layout.sample_format != kUndefinedFormat)
+    return refused("SampleFormat", layout.sample_format, "1 and 4");
+  if (!is_known_compression(layout.compression))
+    return refused("Compression", layout.compression, "LZW, PackBits, deflate, LZMA, zstd and none");
+  if (!has_known_fill_order(layout)) return refused("FillOrder", layout.fill_order, "1, and 2 in uncompressed samples");
+  if (!is_known_predictor(layout)) return refused("Predictor", layout.predictor, "1, and 2 for 8 and 16 bits");
+  const TiffField& colours = layout.colours;
+  const std::uint64_t required = std::uint64_t{3} << layout.bits;
+  if (colours.count == required && colours.value_bytes == 2) return {};
+  return {Errc::kBadData, colours.count == 0
+                              ? fmt::format("a palette without ColorMap; it must have {} values of 16 bits", required)
+                              : fmt::format("a palette with a ColorMap of {} values of {} bits; it must have {} of 16",
+                                            colours.count, colours.value_bytes * 8, required)};
 }
 
 std::unique_ptr<ImageSource> open_tiff_samples(tools::File file, std::uint64_t size_bytes, TiffFile tiff,

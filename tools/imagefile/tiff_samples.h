@@ -14,8 +14,13 @@ namespace mdfs::imagefile {
 
 // True if open_tiff_samples() can read this page as samples of `type` and `channels`: no YCbCr, no Lab, chunky or in
 // planes, and a compression of chunk_stream.h. Samples of 1 to 7 and 9 to 15 bits are spread over 8 and 16 bits.
-// Unsigned samples of a page in which 0 is white are inverted. Indices of a palette of at most 256 colours become RGB.
+// Unsigned samples of a page in which 0 is white are inverted. Indices of a palette become RGB.
 bool is_plain_tiff(const TiffLayout& layout, geometry::ElementType type, std::uint64_t channels);
+
+bool has_palette(const TiffLayout& layout);
+// Refuses a palette that open_tiff_samples() does not decode. The error tells the field and what is allowed, but
+// neither the file nor the page.
+Status check_tiff_palette(const TiffLayout& layout);
 
 // Integers of 33 to 64 bits.
 bool holds_long_integers(const TiffLayout& layout);

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -110,7 +111,11 @@ struct WrittenTiff {
   bool separate = false, big = false, big_endian = false;
   bool padded = false;  // the lowest strip has as many rows as the others
   bool white_is_zero = false;
-  int extra_rows = 0;  // of each strip or tile, against the rules
+  unsigned bits = 0;        // of a sample in the file; 0: all of its element
+  unsigned fill_order = 1;  // 2: each byte of the samples has its lowest bit first
+  std::optional<unsigned> photometric = {};
+  std::vector<unsigned> colours = {};  // of a palette: all red ones, all green ones, all blue ones
+  int extra_rows = 0;                  // of each strip or tile, against the rules
 
   struct Piece {
     std::size_t at, length;
@@ -177,24 +182,43 @@ struct WrittenTiff {
       }
     if (predictor == 2)
       for (std::size_t i = values.size(); i-- > each;) values[i] -= values[i - each];
+    if (predictor != 3) return packed(values);
     std::string row;
-    if (predictor != 3) {
-      for (const std::uint64_t value : values) row += num(value, element);
-      return row;
-    }
     for (unsigned byte = element; byte-- > 0;)
       for (const std::uint64_t value : values) row += static_cast<char>(value >> 8 * byte);
     for (std::size_t i = row.size(); i-- > each;) row[i] = static_cast<char>(row[i] - row[i - each]);
     return row;
   }
 
-  // Offsets, byte counts, bits, formats; two arrays of words, two of 16 bits.
+  unsigned sample_bits() const { return bits == 0 ? element * 8 : bits; }
+
+  // Whole elements in the order of the file, others with the highest bit first.
+  std::string packed(const std::vector<std::uint64_t>& values) const {
+    std::string row;
+    if (sample_bits() == element * 8) {
+      for (const std::uint64_t value : values) row += num(value, element);
+    } else {
+      row.assign((values.size() * bits + 7) / 8, '\0');
+      for (std::size_t i = 0; i < values.size() * bits; ++i)
+        row[i / 8] = static_cast<char>(row[i / 8] | (values[i / bits] >> (bits - 1 - i % bits) & 1) << (7 - i % 8));
+    }
+    if (fill_order == 2) std::transform(row.begin(), row.end(), row.begin(), lowest_bit_first);
+    return row;
+  }
+  static char lowest_bit_first(char byte) {
+    unsigned reversed = 0;
+    for (unsigned bit = 0; bit < 8; ++bit) reversed |= (static_cast<unsigned>(byte) >> bit & 1) << (7 - bit);
+    return static_cast<char>(reversed);
+  }
+
+  // Offsets, byte counts, bits, formats, colours; two arrays of words, three of 16 bits.
   std::string arrays_of(std::size_t first) const {
     std::string text;
     for (std::size_t i = first; i < pieces.size(); ++i) text += num(pieces[i].at, word());
     for (std::size_t i = first; i < pieces.size(); ++i) text += num(pieces[i].length, word());
-    for (unsigned i = 0; i < samples; ++i) text += num(element * 8, 2);
+    for (unsigned i = 0; i < samples; ++i) text += num(sample_bits(), 2);
     for (unsigned i = 0; i < samples; ++i) text += num(format, 2);
+    for (const unsigned colour : colours) text += num(colour, 2);
     return text;
   }
 
@@ -208,7 +232,7 @@ struct WrittenTiff {
   std::string fields_of(std::size_t arrays, std::size_t chunks) const {
     constexpr unsigned kShort = 3, kLong = 4, kLong8 = 16;
     const unsigned wide = big ? kLong8 : kLong;
-    const std::size_t bits = arrays + 2 * chunks * word();
+    const std::size_t at_bits = arrays + 2 * chunks * word();
     const Piece& piece = pieces[pieces.size() - chunks];
     const auto shorts = [&](unsigned tag, std::size_t at, unsigned value) {
       if (samples * 2 > word()) return field(tag, kShort, samples, at, word());
@@ -217,10 +241,12 @@ struct WrittenTiff {
       values.resize(word());
       return num(tag, 2) + num(kShort, 2) + num(samples, word()) + values;
     };
-    std::string text = one(256, width) + one(257, height) + shorts(258, bits, element * 8) + one(259, compression) +
-                       one(262, white_is_zero  ? 0
-                                : samples >= 3 ? 2
-                                               : 1);
+    std::string text = one(256, width) + one(257, height) + shorts(258, at_bits, sample_bits()) +
+                       one(259, compression) +
+                       one(262, photometric.value_or(white_is_zero  ? 0
+                                                     : samples >= 3 ? 2
+                                                                    : 1));
+    if (fill_order != 1) text += one(266, fill_order);
     const std::string offsets = field(across > 0 ? 324 : 273, wide, chunks, chunks == 1 ? piece.at : arrays, word());
     const std::string counts =
         field(across > 0 ? 325 : 279, wide, chunks, chunks == 1 ? piece.length : arrays + chunks * word(), word());
@@ -228,8 +254,9 @@ struct WrittenTiff {
     text += one(277, samples);
     if (across == 0) text += one(278, down) + counts;
     text += one(284, separate ? 2 : 1) + one(317, predictor);
+    if (!colours.empty()) text += field(320, kShort, colours.size(), at_bits + samples * 4, word());
     if (across > 0) text += one(322, across) + one(323, down) + offsets + counts;
-    return text + shorts(339, bits + samples * 2, format);
+    return text + shorts(339, at_bits + samples * 2, format);
   }
 };
 
