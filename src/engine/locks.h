@@ -4,6 +4,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <mutex>
 
@@ -16,7 +17,8 @@ namespace mdfs::engine {
 class Barrier {
  public:
   void enter();
-  void enter_again();  // for a thread that is inside already: does not wait
+  bool enter(const std::function<bool()>& stop);  // false: `stop`, which is asked from time to time, ended the wait
+  void enter_again();                             // for a thread that is inside already: does not wait
   void leave();
   void close();
   void open();

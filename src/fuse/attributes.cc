@@ -171,7 +171,9 @@ void change_and_reply(fuse_req_t req, fuse_ino_t ino, const SetAttributes& chang
 
 }  // namespace
 
-void op_getattr(fuse_req_t req, fuse_ino_t ino, fuse_file_info*) { reply_stat(req, ino, stat_of(server_of(req), ino)); }
+void op_getattr(fuse_req_t req, fuse_ino_t ino, fuse_file_info*) {
+  reply_stat(req, ino, reading(req, [&] { return stat_of(server_of(req), ino); }));
+}
 
 void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat* attributes, int which, fuse_file_info* fi) {
   Server& server = server_of(req);
@@ -238,7 +240,7 @@ void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char* name, std::size_t s
       return geometry_attribute(server.volume(), ino);
     return server.volume().get_xattr(ino, name);
   };
-  const auto value = read();
+  const auto value = reading(req, read);
   if (!value.ok()) return reply_error(req, value.error());
   reply_xattr(req, *value, size);
 }
@@ -246,7 +248,7 @@ void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char* name, std::size_t s
 void op_listxattr(fuse_req_t req, fuse_ino_t ino, std::size_t size) {
   std::string joined;
   if (!is_virtual(ino)) {
-    const auto names = server_of(req).volume().list_xattrs(ino);
+    const auto names = reading(req, [&] { return server_of(req).volume().list_xattrs(ino); });
     if (!names.ok()) return reply_error(req, names.error());
     const bool is_root = fuse_req_ctx(req)->uid == 0;
     for (const std::string& name : *names) {

@@ -67,7 +67,7 @@ class Listing {
     param.attr.st_mode = static_cast<mode_t>(entry.type) << 12;
     if (fuse_add_direntry_plus(req_, nullptr, 0, entry.name.c_str(), nullptr, 0) > room()) return false;
     if (!is_dot(entry.name) && !is_virtual(directory_)) {
-      const auto attributes = server_.volume().lookup(directory_, entry.name);
+      const auto attributes = reading(req_, [&] { return server_.volume().lookup(directory_, entry.name); });
       if (!attributes.ok() && attributes.error().code == Errc::kNotFound) return true;  // gone meanwhile
       if (attributes.ok()) {
         param = to_entry(*attributes);
@@ -99,7 +99,7 @@ void list_now(fuse_req_t req, fuse_ino_t ino, std::size_t size, off_t offset, bo
   const engine::Stop stop = stop_of(req);
   for (;;) {
     const std::size_t limit = std::clamp<std::size_t>(listing.room() / kMinEntryBytes, 1, kBatch);
-    const auto entries = entries_of(server_of(req), ino, at, limit, stop);
+    const auto entries = reading(req, [&] { return entries_of(server_of(req), ino, at, limit, stop); });
     if (!entries.ok()) return listing.give_up(entries.error());
     for (const DirectoryEntry& entry : *entries) {
       if (!listing.add(entry)) return listing.reply();

@@ -52,7 +52,7 @@ void finish_virtual(fuse_req_t req, std::shared_ptr<const Node> node, fuse_file_
   const geometry::Window window = node->spec.window.window;
   if (TraceRecorder* const trace = server.trace(); trace != nullptr && rendered)
     trace->window(server.volume(), node->spec.ino, window, false, TraceRecorder::Clock::now(), caller_pid(req));
-  auto opened = open_view(server, std::move(node), info.flags, caller, stop_of(req));
+  auto opened = reading(req, [&] { return open_view(server, std::move(node), info.flags, caller, stop_of(req)); });
   if (!opened.ok()) return reply_error(req, opened.error());
   Handle& handle = **opened;
   handle.direct = can_write(info.flags) || server.maps_direct_files() || !handle.view->may_cache();
@@ -260,9 +260,10 @@ void op_open(fuse_req_t req, fuse_ino_t ino, fuse_file_info* fi) {
   const bool truncate = (fi->flags & O_TRUNC) != 0;
   if (truncate)
     if (const Status dropped = drop_privileges(req, ino); !dropped.ok()) return reply_error(req, dropped.error());
-  auto opened = open_plain(server, ino, fi->flags, truncate);
+  const auto open = [&] { return open_plain(server, ino, fi->flags, truncate); };
+  auto opened = truncate ? open() : reading(req, open);
   if (!opened.ok()) return reply_error(req, opened.error());
-  const auto attributes = server.volume().attributes(ino);
+  const auto attributes = reading(req, [&] { return server.volume().attributes(ino); });
   if (!attributes.ok()) {
     server.volume().release_file(ino);
     return reply_error(req, attributes.error());
@@ -287,8 +288,10 @@ void op_read(fuse_req_t req, fuse_ino_t ino, std::size_t size, off_t offset, fus
   if (!is_virtual(ino) && (through_page_cache || !handle_of(fi).direct))
     server.filled_pages().note_fill(ino, !handle_of(fi).fills_pages.exchange(true));
   const auto begun = TraceRecorder::Clock::now();
-  const auto count =
-      read_some(server, ino, handle_of(fi), through_page_cache, static_cast<std::uint64_t>(offset), into, stop_of(req));
+  const auto count = reading(req, [&] {
+    return read_some(server, ino, handle_of(fi), through_page_cache, static_cast<std::uint64_t>(offset), into,
+                     stop_of(req));
+  });
   if (!count.ok()) return reply_error(req, count.error());
   if (server.trace() != nullptr) {
     Handle& handle = handle_of(fi);
@@ -402,7 +405,8 @@ void op_lseek(fuse_req_t req, fuse_ino_t ino, off_t offset, int whence, fuse_fil
     }
     return;
   }
-  const auto found = server.volume().seek(ino, static_cast<std::uint64_t>(offset), whence);
+  const auto found =
+      reading(req, [&] { return server.volume().seek(ino, static_cast<std::uint64_t>(offset), whence); });
   if (!found.ok()) return reply_error(req, found.error());
   fuse_reply_lseek(req, static_cast<off_t>(*found));
 }

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <string_view>
+#include <utility>
 
+#include "base/stop.h"
 #include "engine/engine.h"
 #include "fuse/low_level.h"
 
@@ -16,5 +18,12 @@ bool is_ending(std::string_view status);
 // True once the request's caller is being killed or is gone: it waits in the kernel until the request is answered. A
 // signal that it handles leaves the request alone, as on other filesystems. Valid until the request is answered.
 engine::Stop stop_of(fuse_req_t req);
+
+// Makes a call that changes nothing, and does not answer the request: its waits for disks end as stop_of() says.
+template <typename Call>
+auto reading(fuse_req_t req, Call&& call) {
+  const StopScope scope(stop_of(req));
+  return std::forward<Call>(call)();
+}
 
 }  // namespace mdfs::fuse

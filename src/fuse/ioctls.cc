@@ -44,7 +44,7 @@ void set_geometry(fuse_req_t req, Ino ino, const Handle& handle, const mdfs_ioc_
 }
 
 void get_geometry(fuse_req_t req, Ino ino) {
-  const auto info = server_of(req).volume().image_info(ino);
+  const auto info = reading(req, [&] { return server_of(req).volume().image_info(ino); });
   if (!info.ok()) return reply_error(req, info.error());
   reply_with(req, to_ioc_geometry(*info));
 }
@@ -53,7 +53,8 @@ void bind(fuse_req_t req, Ino ino, Handle& handle, const mdfs_ioc_window& in) {
   Server& server = server_of(req);
   views::ViewFile file;
   const auto check = [&]() -> Status {
-    MDFS_TRY_ASSIGN(const geometry::Geometry geometry, server.volume().image_geometry(ino));
+    MDFS_TRY_ASSIGN(const geometry::Geometry geometry,
+                    reading(req, [&] { return server.volume().image_geometry(ino); }));
     MDFS_TRY_ASSIGN(const geometry::Window window, to_window(geometry, in));
     if (!handle.direct)
       return Error{Errc::kNotSupported, "this kernel cannot map direct_io files: open the image with O_DIRECT to bind"};
@@ -100,7 +101,7 @@ void read_now(fuse_req_t req, Ino ino, const Handle& handle, const void* in, std
     std::memcpy(answer.data(), &window, sizeof window);
     return answer.size();
   };
-  const auto bytes = read();
+  const auto bytes = reading(req, read);
   if (!bytes.ok()) return reply_error(req, bytes.error());
   fuse_reply_ioctl(req, 0, buffer.bytes().data(), *bytes);
 }
@@ -157,9 +158,10 @@ void plan(fuse_req_t req, Ino ino, const mdfs_ioc_plan& in) {
   if (in.reserved0 != 0) return reply_error(req, {Errc::kInvalidArgument, "ioctl: reserved fields must be zero"});
   Server& server = server_of(req);
   list(req, [&server, req, ino, asked = in.window](const engine::Stop& stop) -> Status {
-    MDFS_TRY_ASSIGN(const volume::ImageInfo info, server.volume().image_info(ino));
+    MDFS_TRY_ASSIGN(const volume::ImageInfo info, reading(req, [&] { return server.volume().image_info(ino); }));
     MDFS_TRY_ASSIGN(const geometry::Window window, to_window(info.geometry, asked));
-    MDFS_TRY_ASSIGN(const engine::WindowPlan found, server.volume().plan_window(ino, window, stop));
+    MDFS_TRY_ASSIGN(const engine::WindowPlan found,
+                    reading(req, [&] { return server.volume().plan_window(ino, window, stop); }));
     mdfs_ioc_plan out = to_ioc_plan(found);
     out.window = asked;
     out.window.bytes = geometry::window_bytes(info.geometry, window);
@@ -173,7 +175,8 @@ void plan(fuse_req_t req, Ino ino, const mdfs_ioc_plan& in) {
 void layout(fuse_req_t req, Ino ino, const mdfs_ioc_layout& in) {
   Server& server = server_of(req);
   list(req, [&server, req, ino, from = engine::LayoutCursor{in.next, in.next_row}](const engine::Stop& stop) -> Status {
-    MDFS_TRY_ASSIGN(const volume::LayoutPage page, server.volume().layout(ino, from, MDFS_IOC_LAYOUT_ROWS, stop));
+    MDFS_TRY_ASSIGN(const volume::LayoutPage page,
+                    reading(req, [&] { return server.volume().layout(ino, from, MDFS_IOC_LAYOUT_ROWS, stop); }));
     reply_with(req, to_ioc_layout(page));
     return {};
   });
@@ -193,9 +196,9 @@ void fragmentation(fuse_req_t req, Ino ino, bool of_volume) {
   list(req, [&server, req, ino, of_volume](const engine::Stop& stop) -> Status {
     volume::VolumeFragmentation found;
     if (of_volume) {
-      MDFS_TRY_ASSIGN(found, server.volume().volume_fragmentation(stop));
+      MDFS_TRY_ASSIGN(found, reading(req, [&] { return server.volume().volume_fragmentation(stop); }));
     } else {
-      MDFS_TRY_ASSIGN(found.fragmentation, server.volume().fragmentation(ino, stop));
+      MDFS_TRY_ASSIGN(found.fragmentation, reading(req, [&] { return server.volume().fragmentation(ino, stop); }));
       found.images = found.fragmentation.extents > 0 ? 1 : 0;
       found.complete = true;
       found.worst_factor = found.fragmentation.factor();
@@ -212,7 +215,8 @@ void lost(fuse_req_t req, const mdfs_ioc_lost& in) {
   if (!checked.ok()) return reply_error(req, checked.error());
   Server& server = server_of(req);
   list(req, [&server, req, from = in.next](const engine::Stop& stop) -> Status {
-    MDFS_TRY_ASSIGN(const volume::LostFiles found, server.volume().lost_files(from, MDFS_IOC_LOST_ROWS, stop));
+    MDFS_TRY_ASSIGN(const volume::LostFiles found,
+                    reading(req, [&] { return server.volume().lost_files(from, MDFS_IOC_LOST_ROWS, stop); }));
     reply_with(req, to_ioc_lost(found));
     return {};
   });

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/log.h"
+#include "fuse/interrupts.h"
 #include "fuse/operations.h"
 #include "fuse/reply.h"
 #include "fuse/view_nodes.h"
@@ -34,9 +35,9 @@ void reply_no_such_entry(fuse_req_t req, bool may_cache) {
 
 void lookup_view(fuse_req_t req, fuse_ino_t parent, const char* name) {
   Server& server = server_of(req);
-  const auto node = look_up_view(server, parent, name);
+  const auto node = reading(req, [&] { return look_up_view(server, parent, name); });
   if (!node.ok()) return reply_error(req, node.error());
-  const auto attributes = view_attributes(server, **node);
+  const auto attributes = reading(req, [&] { return view_attributes(server, **node); });
   if (!attributes.ok()) {
     server.nodes().forget((*node)->id, 1);
     return reply_error(req, attributes.error());
@@ -92,7 +93,7 @@ void op_lookup(fuse_req_t req, fuse_ino_t parent, const char* name) {
   if (const Status status = volume::check_name(name); !status.ok()) return reply_error(req, status.error());
   if (std::string_view(name) == "." && is_virtual(parent)) return lookup_same(req, parent);
   if (is_virtual(parent) || is_view_name(parent, name)) return lookup_view(req, parent, name);
-  const auto attributes = server_of(req).volume().lookup(parent, name);
+  const auto attributes = reading(req, [&] { return server_of(req).volume().lookup(parent, name); });
   if (!attributes.ok() && attributes.error().code == Errc::kNotFound) return reply_no_such_entry(req, true);
   reply_entry(req, attributes);
 }
@@ -109,7 +110,8 @@ void op_forget_multi(fuse_req_t req, std::size_t count, fuse_forget_data* forget
 
 void op_readlink(fuse_req_t req, fuse_ino_t ino) {
   Server& server = server_of(req);
-  const auto target = is_virtual(ino) ? view_link(server, ino) : server.volume().read_symlink(ino);
+  const auto target =
+      reading(req, [&] { return is_virtual(ino) ? view_link(server, ino) : server.volume().read_symlink(ino); });
   if (!target.ok()) return reply_error(req, target.error());
   fuse_reply_readlink(req, target->c_str());
 }

@@ -6,8 +6,6 @@
 
 #include <utility>
 
-#include "base/aligned_buffer.h"
-
 namespace mdfs::store {
 namespace {
 
@@ -39,26 +37,27 @@ Result<ConstNodePtr> NodeIo::check(const NodeWanted& wanted, const Status& read,
 }
 
 std::vector<Result<ConstNodePtr>> NodeIo::load(std::span<const NodeWanted> wanted) {
-  AlignedBuffer buffer(wanted.size() * MDFS_NODE_SIZE);
-  std::vector<device::Io> ios(wanted.size());
-  std::vector<device::Addressed> requests;
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    const format::Address& address = wanted[i].pointer.address[first_choice(wanted[i].pointer)];
-    ios[i].offset = byte_offset(address);
-    ios[i].buffers = {buffer.bytes().subspan(i * MDFS_NODE_SIZE, MDFS_NODE_SIZE)};
-    ios[i].status =
-        Error{Errc::kCorrupt, fmt::format("a pointer to disk {}, which the volume does not have", address.disk)};
-    if (device::Disk* disk = disk_of(address)) requests.push_back({disk, &ios[i]});
+  std::vector<device::StoppableReads::Wanted> reads;
+  for (const NodeWanted& one : wanted) {
+    const format::Address& address = one.pointer.address[first_choice(one.pointer)];
+    if (device::Disk* disk = disk_of(address)) reads.push_back({disk, byte_offset(address), MDFS_NODE_SIZE});
   }
-  (void)device::run(requests);  // each request's own status counts
+  const device::StoppableReads::Done done = reads_.read(reads);
 
   std::vector<Result<ConstNodePtr>> nodes;
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    auto node = check(wanted[i], ios[i].status, ios[i].buffers[0]);
-    if (node.ok())
+  auto read = done.reads.begin();
+  for (const NodeWanted& one : wanted) {
+    const std::size_t choice = first_choice(one.pointer);
+    const format::Address& address = one.pointer.address[choice];
+    const bool is_there = disk_of(address) != nullptr;
+    const Status absent =
+        Error{Errc::kCorrupt, fmt::format("a pointer to disk {}, which the volume does not have", address.disk)};
+    auto node = check(one, is_there ? read->status : absent, is_there ? read->bytes : ConstBytes());
+    if (is_there) ++read;
+    if (node.ok() || node.error().code == Errc::kCancelled)
       nodes.push_back(std::move(node));
     else
-      nodes.push_back(load_from_others(wanted[i], first_choice(wanted[i].pointer), node.error()));
+      nodes.push_back(load_from_others(one, choice, node.error()));
   }
   return nodes;
 }
@@ -77,13 +76,15 @@ Result<ConstNodePtr> NodeIo::load_from_others(const NodeWanted& wanted, std::siz
       bad.push_back({wanted.pointer, copy, wanted.lower, wanted.level, error.message(), error.code == Errc::kIo});
   };
   note(tried, first_error);
-  AlignedBuffer buffer(MDFS_NODE_SIZE);
   for (std::size_t step = 1; step < wanted.pointer.copies; ++step) {
     const std::size_t copy = (tried + step) % wanted.pointer.copies;
     const format::Address& address = wanted.pointer.address[copy];
     device::Disk* disk = disk_of(address);
     if (disk == nullptr) continue;
-    auto node = check(wanted, device::read(*disk, byte_offset(address), buffer.bytes()), buffer.bytes());
+    const device::StoppableReads::Wanted read{disk, byte_offset(address), MDFS_NODE_SIZE};
+    const device::StoppableReads::Done done = reads_.read({&read, 1});
+    auto node = check(wanted, done.reads[0].status, done.reads[0].bytes);
+    if (!node.ok() && node.error().code == Errc::kCancelled) return node;
     if (node.ok()) {
       const std::lock_guard lock(mutex_);
       for (BadCopy& copy_found : bad)

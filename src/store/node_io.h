@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "base/uuid.h"
 #include "device/disk.h"
+#include "device/stoppable_reads.h"
 #include "store/tree.h"
 
 namespace mdfs::store {
@@ -34,7 +35,7 @@ class NodeIo {
       : volume_uuid_(volume_uuid), block_size_(block_size), disks_(std::move(disks)), salt_(salt) {}
 
   // Reads all nodes at once, one copy of each, and then the other copies of those that failed. The error names all
-  // copies.
+  // copies. kCancelled once is_stopped(): nothing is said about the copies then.
   std::vector<Result<ConstNodePtr>> load(std::span<const NodeWanted> wanted);
 
   // Checks whether the bytes of a copy are the wanted node.
@@ -62,6 +63,7 @@ class NodeIo {
   std::uint32_t block_size_;
   std::vector<device::Disk*> disks_;
   std::uint64_t salt_;
+  device::StoppableReads reads_;
   std::atomic<bool> has_bad_copies_{false};
   std::mutex mutex_;  // guards bad_copies_
   std::vector<BadCopy> bad_copies_;

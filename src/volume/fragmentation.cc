@@ -1,5 +1,6 @@
 // Fragmentation: of one image, and of all of them in turn.
 // SPDX-License-Identifier: Apache-2.0
+#include "base/stop.h"
 #include "volume/volume_impl.h"
 
 namespace mdfs::volume {
@@ -51,7 +52,11 @@ Status VolumeImpl::walk_fragmentation(std::int64_t until_ns, const engine::Stop&
 
 Result<VolumeFragmentation> VolumeImpl::volume_fragmentation(const engine::Stop& stop) {
   const std::lock_guard lock(fragmentation_mutex_);
-  MDFS_TRY(walk_fragmentation(environment_.monotonic_ns() + kWalkNs, stop));
+  const std::int64_t until_ns = environment_.monotonic_ns() + kWalkNs;
+  // A disk that does not answer ends the walk as well.
+  const StopScope scope([&] { return (stop && stop()) || environment_.monotonic_ns() >= until_ns; });
+  const Status walked = walk_fragmentation(until_ns, stop);
+  if (!walked.ok() && (walked.error().code != Errc::kCancelled || (stop && stop()))) return walked.error();
   return fragmentation_.complete ? fragmentation_ : fragmentation_so_far_;
 }
 

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 import os
 import signal
+import subprocess
 import time
 import unittest
 
 import harness
-from harness import MDFS, Mounted, make_image, read_all, run, write_all
+from harness import MDFS, Mounted, bind, is_dead, make_image, read_all, run, write_all
 
 CALLERS = 30  # more than the threads that the daemon begins with
 # So slow that what thirty callers ask for takes minutes, and metadata comes within seconds.
@@ -43,6 +44,9 @@ class Waiting(unittest.TestCase):
         write_all(self.volume / "other/image", os.urandom(512 * 512 * 3))
         make_image(self.volume / "large", (4096, 4096), codec=0)
         write_all(self.volume / "large", os.urandom(4096 * 4096))
+        os.makedirs(self.volume / "far")
+        for number in range(2000):
+            write_all(self.volume / f"far/{number}", b"")
         self.volume.unmount()
         machine = os.path.join(self.volume.folder, "crawling.toml")
         write_all(machine, CRAWLING.encode())
@@ -57,6 +61,12 @@ class Waiting(unittest.TestCase):
         with open(self.volume / "other/image@/win/y10+20,x0+30.raw", "rb") as view:
             self.assertEqual(len(view.read()), 20 * 30 * 3)
 
+    def kill_daemon(self):
+        """Its disks have work for minutes."""
+        os.kill(self.volume.daemon(), signal.SIGKILL)
+        while not is_dead(self.volume.path):
+            time.sleep(0.01)
+
     def beside(self, work):
         under_way = [child(work, number) for number in range(CALLERS)]
         try:
@@ -67,7 +77,7 @@ class Waiting(unittest.TestCase):
             # Behind them, the other calls would have taken until the end of nearly all.
             self.assertGreater(len(under_way), CALLERS / 2)
         finally:
-            os.kill(self.volume.daemon(), signal.SIGKILL)  # its disks have work for minutes
+            self.kill_daemon()
             for pid in under_way:
                 os.kill(pid, signal.SIGKILL)
                 os.waitpid(pid, 0)
@@ -80,11 +90,47 @@ class Waiting(unittest.TestCase):
             for row in range(number, 4096, CALLERS):
                 os.pread(file.fileno(), 4096, 4096 * row)
 
+    def read_window(self, number):
+        fd = os.open(self.volume / "large", os.O_RDONLY)
+        bind(fd, (0, 30 * (number % 100)), (4096, 30))
+        os.pread(fd, 4096 * 30, 0)
+
+    def show_map(self, _):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        os.execv(MDFS, [MDFS, "volume", "map", self.volume / "large"])
+
     def test_thirty_writers_that_wait_for_memory(self):
         self.beside(self.write)
 
     def test_thirty_readers_that_wait_for_disks(self):
         self.beside(self.read)
+
+    def test_readers_who_are_killed_end_and_stop_nobody(self):
+        """More of them than there are requests under way at a time, in data and in metadata."""
+        calls = [self.read, self.read_window, self.show_map,
+                 lambda _: os.stat(self.volume / "far/away"), lambda _: os.listdir(self.volume / "far")]
+        pids = [child(calls[number % len(calls)], number) for number in range(4 * CALLERS)]
+        time.sleep(3)
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        deadline = time.monotonic() + 30  # their disks have work for minutes
+        for pid in pids:
+            while os.waitpid(pid, os.WNOHANG) == (0, 0):
+                self.assertLess(time.monotonic(), deadline, "a killed reader still waits for its disk")
+                time.sleep(0.05)
+        for _ in range(OTHER_CALLS):
+            self.others()
+        self.kill_daemon()
+
+    def test_an_unmount_that_is_refused_does_not_wait_for_disks(self):
+        with open(self.volume / "other/cached", "ab") as file:
+            file.write(bytes(8 << 20))
+            file.flush()
+            begun = time.monotonic()
+            refused = subprocess.run([MDFS, "umount", self.volume.path], text=True, capture_output=True, check=False)
+            self.assertIn("files are open there", refused.stderr)
+            self.assertLess(time.monotonic() - begun, 8, "what is dirty takes ten seconds")
+            self.kill_daemon()
 
     @unittest.skipIf(os.environ.get("MDFS_TEST_RINGS"), "about threads of /dev/fuse")
     def test_threads_that_were_started_for_waiting_callers_end_afterwards(self):

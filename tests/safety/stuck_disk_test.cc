@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/log.h"
+#include "base/stop.h"
 #include "device/testing/faulty_disk.h"
 #include "small_volume.h"
 #include "tried.h"
@@ -146,6 +147,51 @@ TEST_F(StuckDiskTest, AReadThatDoesNotEndHoldsUpItsReaderAlone) {
   EXPECT_EQ(as_text(bytes), small_.expected.at("/file").text.substr(0, 4096));
   ASSERT_TRUE(volume_->close().ok());
   test::tried("a read that did not end");
+}
+
+// Whoever is killed while a disk does not answer ends, and keeps nothing from others.
+TEST_F(StuckDiskTest, AReaderWhoIsKilledEndsWithoutItsDisk) {
+  for (const auto& disk : faulty_) disk->add({.kind = FaultKind::kStuck, .op = Op::kRead, .times = Fault::kSticky});
+  std::size_t cancelled = 0;
+  const engine::Stop killed = [] { return true; };
+  const auto note = [&](const Status& status, const std::string& path) {
+    cancelled += !status.ok() && status.error().code == Errc::kCancelled ? 1 : 0;
+    EXPECT_TRUE(status.ok() || status.error().code == Errc::kCancelled) << path << ": " << status.error().message();
+  };
+  for (const auto& [path, entry] : small_.expected) {
+    if (cancelled == 20) break;
+    const StopScope scope(killed);
+    volume::Ino at = kRootIno;
+    Status found;
+    for (std::size_t begin = 1; found.ok() && begin < path.size();) {
+      const std::size_t end = std::min(path.find('/', begin), path.size());
+      const auto next = volume_->lookup(at, path.substr(begin, end - begin));
+      if (next.ok()) at = next->ino;
+      found = next.ok() ? Status() : Status(next.error());
+      begin = end + 1;
+    }
+    note(found, path);
+    ByteVector into(4096);
+    if (found.ok() && S_ISREG(entry.mode)) {
+      const auto read = volume_->read(at, 0, into, killed);
+      note(read.ok() ? Status() : Status(read.error()), path);
+    }
+  }
+  EXPECT_GT(cancelled, 0u);
+  {
+    const StopScope scope(killed);
+    const auto walked = volume_->volume_fragmentation();
+    EXPECT_TRUE(walked.ok()) << walked.error().message();  // what is known by then
+  }
+  EXPECT_GT(stuck(), 0u);
+  release();
+  const Sight sight = look(*volume_, small_.expected);
+  EXPECT_EQ(sight.wrong, "");
+  EXPECT_EQ(sight.errors, 0u);
+  ASSERT_TRUE(volume_->close().ok());
+  volume_.reset();
+  EXPECT_EQ(findings(small_.disks), std::set<std::string>());
+  test::tried("{} reads whose callers were killed", cancelled);
 }
 
 }  // namespace

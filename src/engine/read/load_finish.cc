@@ -113,7 +113,9 @@ void LoadOperation::finish(Fetch& fetch) {
       const std::lock_guard lock(block.mutex);
       release(block);
     }
-    if (status.error().code == Errc::kCorrupt && fetch.kept == nullptr) core_.store.note_checksum_error(disk_of(fetch));
+    // Nobody looks up again where an extent is that moved while the disk took its time.
+    if (status.error().code == Errc::kCorrupt && fetch.kept == nullptr && !is_alone_)
+      core_.store.note_checksum_error(disk_of(fetch));
     const std::lock_guard lock(mutex_);
     if (error_.ok()) error_ = std::move(status);
     return;

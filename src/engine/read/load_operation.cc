@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "base/checked.h"
 #include "base/crc32c.h"
+#include "base/stop.h"
 #include "engine/cache/slab_classes.h"
 
 namespace mdfs::engine {
@@ -33,11 +35,11 @@ void LoadOperation::keep(const std::shared_ptr<OpenObject>& object, ByteBudget::
   kept_share_ = std::move(share);
 }
 
-Status LoadOperation::run() {
+Status LoadOperation::run(const Stop& stop, ByteBudget::Share& share) {
   if (fetches_.empty()) return {};
   waits_ = true;
   begin(false);
-  help_until_done();
+  if (!help_until_done(stop) && go_on_alone(share)) return {Errc::kCancelled, "the caller was interrupted"};
   if (!again_.empty()) {
     last_try_ = true;
     std::vector<std::unique_ptr<Fetch>> retried;
@@ -46,10 +48,35 @@ Status LoadOperation::run() {
     fetches_ = std::move(retried);
     again_.clear();
     begin(true);
-    help_until_done();
+    if (!help_until_done(stop) && go_on_alone(share)) return {Errc::kCancelled, "the caller was interrupted"};
   }
   fetches_.clear();
   return std::move(error_);
+}
+
+bool LoadOperation::go_on_alone(ByteBudget::Share& share) {
+  static const Loaded nothing = [](std::size_t, const BufferRef&) {};
+  const std::shared_ptr<LoadOperation> self = shared_from_this();
+  std::unique_lock lock(mutex_);
+  leaving_ = true;
+  changed_.wait(lock, [this] { return finishing_ == 0; });
+  if (unfinished_ == 0) return false;
+  // What had a checksum mismatch is left to its next reader.
+  for (Fetch* const fetch : std::exchange(again_, {})) {
+    const std::lock_guard of_block(fetch->block->mutex);
+    release(*fetch->block);
+  }
+  loaded_ = &nothing;
+  last_try_ = true;
+  is_alone_ = true;
+  kept_self_ = self;
+  keep(object_.shared_from_this(), std::move(share));
+  object_.barrier.enter_again();
+  waits_ = false;
+  const bool wants_help = !ready_.empty();
+  lock.unlock();
+  if (wants_help) core_.tasks.post([self] { self->help(); });
+  return true;
 }
 
 void LoadOperation::start() {
@@ -301,9 +328,11 @@ void LoadOperation::help() {
   while (!ready_.empty()) {
     Fetch& fetch = *ready_.front();
     ready_.pop_front();
+    ++finishing_;
     lock.unlock();
     finish(fetch);
     lock.lock();
+    if (--finishing_ == 0 && leaving_) changed_.notify_all();
     if (--unfinished_ > 0) continue;
     changed_.notify_all();
     const bool over = !waits_;
@@ -313,12 +342,18 @@ void LoadOperation::help() {
   }
 }
 
-void LoadOperation::help_until_done() {
+bool LoadOperation::help_until_done(const Stop& stop) {
+  const auto woken = [this] { return unfinished_ == 0 || !ready_.empty(); };
   while (true) {
     help();
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return unfinished_ == 0 || !ready_.empty(); });
-    if (unfinished_ == 0) return;
+    if (!stop) changed_.wait(lock, woken);
+    while (!changed_.wait_for(lock, kStopPoll, woken)) {
+      lock.unlock();
+      if (stop()) return false;
+      lock.lock();
+    }
+    if (unfinished_ == 0) return true;
   }
 }
 

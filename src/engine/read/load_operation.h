@@ -43,7 +43,9 @@ struct Fetch {
 // Looks records up, submits all requests, and finishes each cache block as its bytes arrive, on the caller's thread and
 // on the decoding threads. After a checksum mismatch the operation looks the record up again and reads once more,
 // because the extent may have moved meanwhile. A second mismatch is damage.
-// run() waits. start() does not wait; keep() then holds all that must outlive the caller, the barrier included.
+// run() waits. start() does not wait; keep() then holds all that must outlive the caller, the barrier included. A
+// caller of run() that is stopped leaves, and the operation goes on as if it had been started: the disks still fill its
+// memory.
 class LoadOperation : public std::enable_shared_from_this<LoadOperation> {
  public:
   LoadOperation(Core& core, OpenObject& object, const Loaded* loaded);
@@ -52,7 +54,9 @@ class LoadOperation : public std::enable_shared_from_this<LoadOperation> {
   ~LoadOperation() = default;
 
   void add(std::unique_ptr<Fetch> fetch) { fetches_.push_back(std::move(fetch)); }
-  Status run();
+  // The caller is inside the barrier. kCancelled: `stop` ended the wait, and the operation has taken `share`; nothing
+  // is passed to `loaded` any more.
+  Status run(const Stop& stop, ByteBudget::Share& share);
   void keep(const std::shared_ptr<OpenObject>& object, ByteBudget::Share share);
   void start();
 
@@ -71,7 +75,10 @@ class LoadOperation : public std::enable_shared_from_this<LoadOperation> {
   static void completed(device::Io& io);
   void arrived(std::size_t request, const Status& status);
   void help();
-  void help_until_done();
+  // False: `stop` ended the wait.
+  bool help_until_done(const Stop& stop);
+  // The caller is about to leave. False if all is done meanwhile.
+  bool go_on_alone(ByteBudget::Share& share);
   void finish(Fetch& fetch);
   Status verify(const Fetch& fetch) const;
   static unsigned disk_of(const Fetch& fetch);
@@ -105,11 +112,14 @@ class LoadOperation : public std::enable_shared_from_this<LoadOperation> {
   std::deque<Pending> pending_;  // of requests_, in order
   bool waits_ = false;           // a caller helps, and waits
   bool last_try_ = false;
+  bool is_alone_ = false;  // the caller has left
 
   std::mutex mutex_;  // guards all below, and the fields of Fetch that name the operation
   std::condition_variable changed_;
   std::deque<Fetch*> ready_;
   std::size_t unfinished_ = 0;
+  std::size_t finishing_ = 0;  // at work in finish(), which may call `loaded`
+  bool leaving_ = false;       // the caller waits for them to end
   std::vector<Fetch*> again_;  // had a checksum mismatch
   Status error_;
 };

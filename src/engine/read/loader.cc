@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/stop.h"
 #include "engine/read/load_operation.h"
 
 namespace mdfs::engine {
@@ -80,13 +81,43 @@ std::size_t load_bytes(const OpenObject& object) {
          (object.is_raw() || !object.is_image() ? object.capacity_bytes : 2 * std::size_t{object.capacity_bytes});
 }
 
-void wait_for_loads(const std::vector<Want>& wants, const std::vector<std::size_t>& busy) {
+Status wait_for_loads(const std::vector<Want>& wants, const std::vector<std::size_t>& busy, const Stop& stop) {
   for (const std::size_t number : busy) {
     CacheBlock& block = *wants[number].block;
+    const auto is_loaded = [&] { return !block.loading; };
     std::unique_lock lock(block.mutex);
-    block.changed.wait(lock, [&] { return !block.loading; });
+    if (!stop) block.changed.wait(lock, is_loaded);
+    while (!block.changed.wait_for(lock, kStopPoll, is_loaded)) {
+      lock.unlock();
+      MDFS_TRY(stopped(stop));
+      lock.lock();
+    }
   }
+  return {};
 }
+
+// Inside the barrier as long as it lives, unless `stop` ended the wait for it.
+class StoppableEntry {
+ public:
+  StoppableEntry(Barrier& barrier, const Stop& stop) : barrier_(barrier), is_inside_(true) {
+    if (stop)
+      is_inside_ = barrier.enter(stop);
+    else
+      barrier.enter();
+  }
+  StoppableEntry(const StoppableEntry&) = delete;
+  StoppableEntry& operator=(const StoppableEntry&) = delete;
+  ~StoppableEntry() {
+    if (is_inside_) barrier_.leave();
+  }
+  bool is_inside() const { return is_inside_; }
+
+ private:
+  Barrier& barrier_;
+  bool is_inside_;
+};
+
+Error interrupted() { return {Errc::kCancelled, "the caller was interrupted"}; }
 
 }  // namespace
 
@@ -102,8 +133,11 @@ Status Loader::load(OpenObject& object, std::vector<Want> wants, const Loaded& l
     for (std::size_t begin = 0; begin < open.size(); begin += at_once) {
       MDFS_TRY(stopped(stop));
       const std::size_t count = std::min(at_once, open.size() - begin);
-      ByteBudget::Share share = core_.loads.wait_for(count * each);
-      const InsideBarrier inside(object.barrier);
+      ByteBudget::Share share =
+          stop ? core_.loads.wait_for(count * each, kStopPoll, stop) : core_.loads.wait_for(count * each);
+      if (!share) return interrupted();
+      const StoppableEntry entry(object.barrier, stop);
+      if (!entry.is_inside()) return interrupted();
       auto operation = std::make_shared<LoadOperation>(core_, object, &loaded);
       std::vector<std::pair<std::size_t, BufferRef>> covered;
       {
@@ -124,11 +158,12 @@ Status Loader::load(OpenObject& object, std::vector<Want> wants, const Loaded& l
       }
       for (const auto& [number, buffer] : covered) loaded(number, buffer);
       covered.clear();
-      Status status = operation->run();
+      Status status = operation->run(stop, share);
+      if (!status.ok() && status.error().code == Errc::kCancelled) return status;
       if (!status.ok() && first_error.ok()) first_error = std::move(status);
     }
     if (!first_error.ok()) return first_error;
-    wait_for_loads(wants, busy);
+    MDFS_TRY(wait_for_loads(wants, busy, stop));
     open = std::move(busy);
   }
   return {};

@@ -378,6 +378,92 @@ TEST(EngineDiscardTest, WhatIsBeingReadAheadFindsItsUnitsAsTheyWere) {
   bench.stop_engine();  // before the disk in front of the store's own
 }
 
+// The caller of a read is killed while its disk does not answer: the memory that the disk fills outlives the call, what
+// arrives late is right, and others get it.
+TEST(EngineStopTest, AReaderLeavesADiskThatDoesNotAnswerAndOthersReadOn) {
+  std::mt19937_64 random(5);
+  for (const Codec codec : {Codec::kRaw, Codec::kZstd}) {
+    Setting setting;
+    setting.geometry = image_of(2, {256, 256}, {64, 64}, codec);
+    setting.disks = 1;
+    Bench bench(setting);
+    device::FaultyDisk disk(bench.store().memory_disk(0), {});
+    bench.store().put_in_front(0, disk);
+    const ByteVector bytes = noise(random, 256 * 256, true);
+    ASSERT_TRUE(bench.engine().write(bench.object(), 0, bytes).ok());
+    ASSERT_TRUE(bench.reopen().ok());
+    disk.add({device::FaultKind::kStuck, device::Op::kRead, 0, UINT64_MAX, 1, device::Fault::kSticky});  // but for one
+    for (unsigned i = 0; i < 20; ++i) {
+      ByteVector into(256 * 256, std::byte{1});
+      const auto read = bench.engine().read(bench.object(), 0, into, [] { return true; });
+      ASSERT_FALSE(read.ok());
+      EXPECT_EQ(read.error().code, Errc::kCancelled);
+    }
+    std::thread waiting([&] {
+      ByteVector into(256 * 256);
+      const auto read = bench.engine().read(bench.object(), 0, into);
+      EXPECT_TRUE(read.ok()) << read.error().message();
+      EXPECT_EQ(into, bytes);
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    disk.work_again();
+    disk.release();
+    waiting.join();
+    EXPECT_EQ(bench.read_all(), bytes);
+    bench.stop_engine();  // before the disk in front of the store's own
+  }
+}
+
+// Callers come, are killed and are followed by others, while the disk sticks and works in turn.
+TEST(EngineStopTest, WhatIsReadIsRightHoweverManyCallersAreKilled) {
+  Setting setting;
+  setting.geometry = image_of(2, {2048, 2048}, {128, 128}, Codec::kZstd);
+  setting.disks = 1;
+  setting.cache_bytes = 1u << 20;  // a quarter of the image
+  Bench bench(setting);
+  device::FaultyDisk disk(bench.store().memory_disk(0), {});
+  bench.store().put_in_front(0, disk);
+  std::mt19937_64 random(6);
+  const ByteVector bytes = noise(random, 2048 * 2048, true);
+  ASSERT_TRUE(bench.engine().write(bench.object(), 0, bytes).ok());
+  ASSERT_TRUE(bench.reopen().ok());
+  std::atomic<bool> done = false;
+  std::thread sticking([&] {
+    std::mt19937_64 rng(7);
+    while (!done) {
+      disk.add({device::FaultKind::kStuck, device::Op::kRead, 0, UINT64_MAX, rng() % 8, 1 + rng() % 4});
+      std::this_thread::sleep_for(std::chrono::milliseconds(rng() % 250));
+      disk.work_again();
+      disk.release();
+    }
+    disk.work_again();
+    disk.release();
+  });
+  std::vector<std::thread> readers;
+  std::atomic<unsigned> cancelled = 0;
+  for (unsigned reader = 0; reader < 6; ++reader)
+    readers.emplace_back([&, reader] {
+      std::mt19937_64 rng(reader);
+      for (unsigned i = 0; i < 30; ++i) {
+        const std::size_t offset = rng() % bytes.size();
+        const std::size_t length = 1 + rng() % std::min<std::size_t>(300'000, bytes.size() - offset);
+        ByteVector into(length);
+        const bool killed = rng() % 2 == 0;
+        const auto read = bench.engine().read(bench.object(), offset, into, [&] { return killed; });
+        if (read.ok())
+          EXPECT_TRUE(std::equal(into.begin(), into.end(), bytes.begin() + static_cast<std::ptrdiff_t>(offset)));
+        else
+          cancelled += read.error().code == Errc::kCancelled ? 1 : 1000;
+      }
+    });
+  for (std::thread& reader : readers) reader.join();
+  done = true;
+  sticking.join();
+  EXPECT_LT(cancelled, 1000u);
+  EXPECT_EQ(bench.read_all(), bytes);
+  bench.stop_engine();
+}
+
 // The background keeps an object for a moment after its file is gone, and with it its inode.
 TEST(EngineDiscardTest, WhoStillKnowsADiscardedContentDoesNotAskForItsInode) {
   for (const std::size_t bytes : {100u, 300'000u}) {
