@@ -50,6 +50,7 @@ constexpr std::array kTable = {
     ErrcInfo{Errc::kNotImage, "not-an-image", EINVAL, 1, "not an image"},
     ErrcInfo{Errc::kUsage, "usage", EINVAL, 2, "usage"},
     ErrcInfo{Errc::kBadData, "bad-data", EINVAL, 3, "bad data"},
+    ErrcInfo{Errc::kTooManyFiles, "too-many-files", EMFILE, 1, "too many open files (ulimit -n)"},
 };
 
 constexpr bool table_is_in_order() {
@@ -58,7 +59,7 @@ constexpr bool table_is_in_order() {
   return true;
 }
 static_assert(table_is_in_order());
-static_assert(kTable.size() == static_cast<std::size_t>(Errc::kBadData) + 1);
+static_assert(kTable.size() == static_cast<std::size_t>(Errc::kTooManyFiles) + 1);
 
 }  // namespace
 
@@ -80,6 +81,7 @@ std::string Error::within(Errc outer) const {
 }
 
 Error from_errno(int posix_errno, std::string where) {
+  if (posix_errno == ENFILE) posix_errno = EMFILE;
   for (const ErrcInfo& row : kTable)
     if (row.posix_errno == posix_errno) return Error{row.code, std::move(where)};
   if (posix_errno == ENOTCONN)

@@ -47,6 +47,7 @@ enum class Errc : std::uint8_t {
   kNotImage,
   kUsage,
   kBadData,  // bad contents of an input file
+  kTooManyFiles,
 };
 
 struct ErrcInfo {

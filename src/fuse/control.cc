@@ -70,8 +70,9 @@ void send_line(int fd, std::string text) {
   if (send(fd, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT) < 0) spdlog::debug("a control client has gone");
 }
 
-// What there is to read, with the descriptors that came along. Nothing if the client has gone.
-std::string receive(int fd, std::vector<device::UniqueFd>& descriptors) {
+// What there is to read, with the descriptors that came along. Nothing if the client has gone. kTooManyFiles: this
+// process may not open so many.
+Result<std::string> receive(int fd, std::vector<device::UniqueFd>& descriptors) {
   std::string text(kMaxRequestBytes, '\0');
   alignas(cmsghdr) char control[CMSG_SPACE(kMaxDescriptors * sizeof(int))];
   iovec vector{text.data(), text.size()};
@@ -90,6 +91,8 @@ std::string receive(int fd, std::vector<device::UniqueFd>& descriptors) {
       descriptors.emplace_back(descriptor);
     }
   }
+  if (count >= 0 && (message.msg_flags & MSG_CTRUNC) != 0)
+    return Error{Errc::kTooManyFiles, "the daemon cannot take another file; mount again with a higher limit"};
   text.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
   return text;
 }
@@ -250,7 +253,12 @@ void ControlServer::serve_clients() {
 
 ControlServer::Client ControlServer::read_request(int client) {
   ControlRequest change;
-  const std::string request = receive(client, change.descriptors);
+  const Result<std::string> received = receive(client, change.descriptors);
+  if (!received.ok()) {
+    send_line(client, failure(received.error()));
+    return Client::kGoes;
+  }
+  const std::string& request = *received;
   if (request.empty()) return Client::kGoes;
   if (request == kState) {
     send_line(client, std::string(ending_ ? kEnding : kMounted));

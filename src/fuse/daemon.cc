@@ -488,9 +488,9 @@ Status wait_for_earlier_mount(const Uuid& volume, const Notice& notice) {
   return Error{Errc::kBusy, "volume " + volume.to_string() + " is mounted already"};
 }
 
-Status unmount_when_free(const std::string& path) {
+Status when_free(const std::string& path, Unmount how) {
   for (auto waited = kPollStep;; waited += kPollStep) {
-    const Status status = unmount_path(path, Unmount::kNow);
+    const Status status = unmount_path(path, how);
     if (status.ok() || status.error().code != Errc::kBusy || waited > kBusyGrace) return status;
     std::this_thread::sleep_for(kPollStep);
   }
@@ -546,7 +546,7 @@ Status unmount(const std::string& mountpoint, const Notice& notice) {
     synced = sync_mount(path);
   }
   if (!synced.ok() && (synced.error().code != Errc::kReadOnly || !control.ok())) return synced;
-  MDFS_TRY(unmount_when_free(path));
+  MDFS_TRY(when_free(path, Unmount::kNow));
   if (control.ok()) {
     const Status outcome = control->wait_for_end(notice);
     remove_runtime_directory(uuid);
@@ -554,6 +554,11 @@ Status unmount(const std::string& mountpoint, const Notice& notice) {
   }
   notice("no control socket: cannot tell when the daemon has ended");
   return {};
+}
+
+Status wait_until_free(const std::string& mountpoint) {
+  MDFS_TRY_ASSIGN(const std::string path, absolute_path(mountpoint));
+  return is_dead_mount(path) ? Status() : when_free(path, Unmount::kAsk);
 }
 
 Status sync_mount(const std::string& path) {

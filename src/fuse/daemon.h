@@ -22,6 +22,9 @@ Status run_mount(const MountOptions& options, const Notice& notice);
 // are open there. A mount point whose daemon has died is cleared, with a notice.
 Status unmount(const std::string& mountpoint, const Notice& notice);
 
+// Waits for a second at most. kBusy: files are open there (for root; others learn it from unmount()).
+Status wait_until_free(const std::string& mountpoint);
+
 // Returns when everything written to the volume mounted there so far is on its disks.
 Status sync_mount(const std::string& path);
 

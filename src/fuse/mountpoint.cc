@@ -131,9 +131,12 @@ Status unmount_path(const std::string& path, Unmount how) {
     if (owner && *owner != std::to_string(getuid()))
       return {Errc::kNotPermitted,
               fmt::format("{}: was mounted by the user {}; only that user and root may unmount it", path, *owner)};
-    return run_fusermount(path, how);
+    return how == Unmount::kAsk ? Status() : run_fusermount(path, how);
   }
-  if (umount2(path.c_str(), UMOUNT_NOFOLLOW | (how == Unmount::kLazily ? MNT_DETACH : 0)) == 0) return {};
+  // The first unmount with MNT_EXPIRE of what is not in use only makes a mark, which the next use takes away.
+  const int flags = how == Unmount::kLazily ? MNT_DETACH : how == Unmount::kAsk ? MNT_EXPIRE : 0;
+  if (umount2(path.c_str(), UMOUNT_NOFOLLOW | flags) == 0) return {};
+  if (errno == EAGAIN && how == Unmount::kAsk) return {};
   if (errno == EBUSY) return Error{Errc::kBusy, path + ": files are open there"};
   if (errno == EINVAL) return Error{Errc::kInvalidArgument, path + ": nothing is mounted there"};
   return from_errno(errno, path);

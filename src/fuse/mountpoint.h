@@ -27,8 +27,9 @@ bool is_dead_mount(const std::string& path);
 // and without links.
 Status check_mountpoint(const std::string& path);
 
-enum class Unmount { kNow, kLazily };
+enum class Unmount { kNow, kLazily, kAsk };
 // umount2(2) for root, fusermount3 for others. kBusy: files are open there; kInvalidArgument: nothing is mounted there.
+// kAsk changes nothing: is it busy? It is known for root alone, others are told no.
 Status unmount_path(const std::string& path, Unmount how);
 
 // The volume mounted at the path. kNotTty: not an MDFS volume.

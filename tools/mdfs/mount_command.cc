@@ -142,6 +142,7 @@ Status mount_command(const MountArguments& arguments) {
 
 // Nothing of ours is open on the mount when it goes. What the first step fails with is said by the second.
 Status umount_command(const std::string& place) {
+  MDFS_TRY(fuse::wait_until_free(place));  // a refusal does not wait for disks
   (void)sync_with_bar(place);
   return fuse::unmount(place, print_notice);
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -166,6 +167,11 @@ Result<std::unique_ptr<Samples>> open_array(const std::string& source, const Ope
 // The error of the daemon is an errno: what it means here.
 Error explained(const Error& error, const WriteArguments& arguments, std::uint64_t bytes) {
   if (error.code != Errc::kTooBig) return error;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < bytes)
+    return {Errc::kTooBig,
+            fmt::format("{}: window {}, {}: this process may write {} to a file (ulimit -f)", arguments.path,
+                        arguments.spec, format_size(bytes), format_size(limit.rlim_cur))};
   return {Errc::kTooBig, fmt::format("{}: window {}, {}: larger than max_window; mount with max_window={}",
                                      arguments.path, arguments.spec, format_size(bytes), bytes)};
 }
