@@ -55,6 +55,8 @@ class Disk {
   virtual Result<std::uint64_t> measure() { return size_bytes(); }
   // What the system says of the device or file now. Any thread.
   virtual Result<Condition> condition() { return Condition{size_bytes(), false}; }
+  // What the filesystem below has left for new blocks, if this is a file with holes; else without bound. Any thread.
+  virtual std::uint64_t room_bytes() { return UINT64_MAX; }
   virtual bool writable() const = 0;
   // Starts all requests at once. The call never fails: a request that cannot be started completes with an error.
   virtual void submit(std::span<Io* const> batch) = 0;

@@ -6,6 +6,7 @@
 #include <linux/fs.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include <cerrno>
 #include <utility>
@@ -67,6 +68,16 @@ Result<std::uint64_t> UringDisk::measure() {
 Result<Condition> UringDisk::condition() {
   MDFS_TRY_ASSIGN(const std::uint64_t bytes, size_of(properties_.name, fd_.get()));
   return Condition{bytes, had_name_ && !has_name(fd_.get())};
+}
+
+std::uint64_t UringDisk::room_bytes() {
+  constexpr std::int64_t kUnit = 512;  // of st_blocks
+  struct stat st {};
+  struct statfs below {};
+  if (properties_.block_device || ::fstat(fd_.get(), &st) != 0 || st.st_blocks * kUnit >= st.st_size ||
+      ::fstatfs(fd_.get(), &below) != 0)
+    return UINT64_MAX;
+  return static_cast<std::uint64_t>(below.f_bavail) * static_cast<std::uint64_t>(below.f_bsize);
 }
 
 void UringDisk::submit(std::span<Io* const> batch) {

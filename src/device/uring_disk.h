@@ -34,6 +34,7 @@ class UringDisk final : public Disk {
   std::uint64_t size_bytes() const override { return size_bytes_; }
   Result<std::uint64_t> measure() override;
   Result<Condition> condition() override;
+  std::uint64_t room_bytes() override;
   bool writable() const override { return properties_.writable; }
   bool direct() const { return properties_.direct; }
   void submit(std::span<Io* const> batch) override;

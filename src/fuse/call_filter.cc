@@ -109,6 +109,7 @@ std::vector<Rule> daemon_rules() {
       {"io_uring_register", {SCMP_A1_32(SCMP_CMP_EQ, IORING_REGISTER_ENABLE_RINGS)}},  // of rings with restrictions
       {"lseek"},
       {"fstat"},
+      {"fstatfs"},
       {"newfstatat"},
       {"fcntl", {SCMP_A1_32(SCMP_CMP_EQ, F_GETFL)}},
       {"fcntl", {SCMP_A1_32(SCMP_CMP_EQ, F_GETFD)}},

@@ -80,6 +80,14 @@ Result<device::Condition> DiskSlot::condition() {
   return device::Condition{truncated_to().value_or(found->size_bytes), deleted_};
 }
 
+std::uint64_t DiskSlot::room_bytes() {
+  ++users_;
+  device::Disk* const disk = disk_;
+  const std::uint64_t bytes = disk != nullptr ? disk->room_bytes() : UINT64_MAX;
+  --users_;
+  return bytes;
+}
+
 Status DiskSlot::check_condition() {
   MDFS_TRY_ASSIGN(const device::Condition found, condition());
   if (truncated_to())

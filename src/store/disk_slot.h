@@ -31,6 +31,7 @@ class DiskSlot final : public device::Disk {
   Result<std::uint64_t> measure() override;
   // A truncated disk keeps its smallest size, and a deleted file is deleted for good.
   Result<device::Condition> condition() override;
+  std::uint64_t room_bytes() override;
   bool writable() const override { return writable_; }
   void submit(std::span<device::Io* const> batch) override { submit_some(batch, Writes::kRemembered); }
 

@@ -22,6 +22,7 @@ class StaleDisk final : public device::Disk {
   const std::string& name() const override { return disk_->name(); }
   std::uint64_t size_bytes() const override { return disk_->size_bytes(); }
   Result<device::Condition> condition() override { return disk_->condition(); }
+  std::uint64_t room_bytes() override { return disk_->room_bytes(); }
   bool writable() const override { return false; }
   void submit(std::span<device::Io* const> batch) override {
     std::vector<device::Io*> reads;

@@ -48,6 +48,7 @@ class Store : public Items, public BlockSpace, public Members, public Commits, p
   virtual std::uint64_t features_incompat() const = 0;  // MDFS_INCOMPAT_* of the volume
   virtual bool read_only() const = 0;
   virtual std::string read_only_reason() const = 0;  // empty if not read-only
+  virtual bool has_failed() const { return false; }  // read-only since a commit failed
 
   // Null: a store without disks (of tests).
   virtual class Verifier* verifier() { return nullptr; }

@@ -116,6 +116,11 @@ void StoreImpl::set_read_only(std::string reason) {
   if (read_only_reason_.empty()) read_only_reason_ = std::move(reason);
 }
 
+bool StoreImpl::has_failed() const {
+  const std::lock_guard lock(commit_mutex_);
+  return failed_;
+}
+
 std::string StoreImpl::read_only_reason() const {
   const std::lock_guard lock(commit_mutex_);
   return read_only_reason_;

@@ -41,6 +41,7 @@ class StoreImpl final : public Store, public Verifier {
   std::uint64_t generation() const override { return generation_; }
   bool read_only() const override { return read_only_; }
   std::string read_only_reason() const override;
+  bool has_failed() const override;
   unsigned disk_count() const override { return disk_count_; }
   DiskInfo disk_info(unsigned index) const override;
   Status examine_disks() override;
@@ -121,6 +122,7 @@ class StoreImpl final : public Store, public Verifier {
   Status find_room(TransactionImpl& transaction, Purpose purpose, const SpaceAmount& reserved);
   void note_tree();  // reports its size to the space
   void apply(TransactionImpl& transaction);
+  Status check_room_below();
   Status prepare_commit();
   void rewrite_bad_copies();
   void bring_nodes_home();

@@ -21,6 +21,7 @@ class PassingDisk : public device::Disk {
   std::uint64_t size_bytes() const override { return disk_.size_bytes(); }
   Result<std::uint64_t> measure() override { return disk_.measure(); }
   Result<device::Condition> condition() override { return disk_.condition(); }
+  std::uint64_t room_bytes() override { return disk_.room_bytes(); }
   bool writable() const override { return disk_.writable(); }
   void submit(std::span<device::Io* const> batch) override { disk_.submit(batch); }
 

@@ -24,6 +24,7 @@ class MemoryDisk final : public Disk {
   const std::string& name() const override { return name_; }
   std::uint64_t size_bytes() const override;
   Result<Condition> condition() override { return Condition{size_bytes(), deleted_}; }
+  std::uint64_t room_bytes() override { return room_bytes_; }
   bool writable() const override { return writable_; }
   void submit(std::span<Io* const> batch) override;
 
@@ -32,6 +33,7 @@ class MemoryDisk final : public Disk {
 
   void set_writable(bool writable) { writable_ = writable; }
   void set_deleted(bool deleted) { deleted_ = deleted; }  // see condition()
+  void set_room_bytes(std::uint64_t bytes) { room_bytes_ = bytes; }
   // Truncates the disk, or extends it with zeros. A multiple of kAlignment.
   void resize(std::uint64_t size_bytes);
 
@@ -75,6 +77,7 @@ class MemoryDisk final : public Disk {
   const std::string name_;
   std::atomic<bool> writable_{true};
   std::atomic<bool> deleted_{false};
+  std::atomic<std::uint64_t> room_bytes_ = UINT64_MAX;
   mutable std::shared_mutex mutex_;  // guards all below, and the contents of owned pages
   std::uint64_t size_bytes_;
   mutable std::uint64_t owner_;  // renewed by clone()

@@ -66,6 +66,7 @@ class RecorderDisk final : public Disk {
   std::uint64_t size_bytes() const override { return inner_.size_bytes(); }
   Result<std::uint64_t> measure() override { return inner_.measure(); }
   Result<Condition> condition() override { return inner_.condition(); }
+  std::uint64_t room_bytes() override { return inner_.room_bytes(); }
   bool writable() const override { return inner_.writable(); }
   void submit(std::span<Io* const> batch) override;
 

@@ -55,6 +55,25 @@ class DiskConditionTest : public testing::Test {
   std::unique_ptr<Store> store_;
 };
 
+TEST_F(DiskConditionTest, NoCommitBeginsWithoutRoomForItBelowAFileWithHoles) {
+  ASSERT_OK(put(*store_, 2));
+  cut().set_room_bytes(1u << 20);
+  for (unsigned i = 0; i < 3; ++i) {
+    const Status committed = store_->commit();
+    ASSERT_FALSE(committed.ok());
+    EXPECT_EQ(committed.error().code, Errc::kNoSpace);
+    EXPECT_NE(committed.error().where.find("the filesystem of disk2 has 1 MiB left"), std::string::npos)
+        << committed.error().where;
+  }
+  EXPECT_FALSE(store_->read_only());
+  EXPECT_TRUE(store_->dirty());
+  ASSERT_OK(put(*store_, 3));
+  cut().set_room_bytes(1u << 30);
+  EXPECT_OK(store_->commit());
+  store_ = std::move(*open_disks(disks_, environment_));
+  for (const std::uint64_t n : {1, 2, 3}) EXPECT_TRUE(store_->get({20, 1, n})->has_value()) << n;
+}
+
 TEST_F(DiskConditionTest, ACommitFailsOnADiskThatWasTruncated) {
   cut().resize(kDiskBytes / 2);
   expect_commits_fail("disk2 was truncated while in use: 4 MiB are left of 8 MiB");
