@@ -68,6 +68,16 @@ Status Runner::check_disks(OperationKind kind, bool dry_run) const {
                                         name(kind))};
 }
 
+Status Runner::check_store(OperationKind kind) const {
+  if (!store_.read_only() || (slot(kind).operation->works_read_only() && !store_.has_failed())) return {};
+  return {Errc::kReadOnly, store_.read_only_reason()};
+}
+
+Status Runner::may_go_on(OperationKind kind, const OperationRecord& record) const {
+  MDFS_TRY(check_store(kind));
+  return check_disks(kind, record.dry_run());
+}
+
 Status Runner::load() {
   const format::Key first{MDFS_OBJECT_VOLUME, MDFS_KIND_OPERATION, 0};
   MDFS_TRY_ASSIGN(const std::vector<store::Item> items,
@@ -201,7 +211,7 @@ Status Runner::start(const OperationRequest& request) {
   Slot& where = slot(request.kind);
   if (request.budget_bytes_s != 0 && request.budget_bytes_s < kLeastBudget)
     return {Errc::kInvalidArgument, fmt::format("a budget must be at least {} bytes a second", kLeastBudget)};
-  if (store_.read_only() && !where.operation->works_read_only()) return {Errc::kReadOnly, store_.read_only_reason()};
+  MDFS_TRY(check_store(request.kind));
   MDFS_TRY(check_disks(request.kind, request.dry_run));
   std::unique_lock lock(mutex_);
   const auto check = [&]() -> Status {
@@ -275,7 +285,7 @@ Status Runner::resume(OperationKind kind, std::optional<std::uint64_t> budget_by
   if (budget_bytes_s && *budget_bytes_s != 0 && *budget_bytes_s < kLeastBudget)
     return {Errc::kInvalidArgument, fmt::format("a budget must be at least {} bytes a second", kLeastBudget)};
   Slot& where = slot(kind);
-  if (store_.read_only() && !where.operation->works_read_only()) return {Errc::kReadOnly, store_.read_only_reason()};
+  MDFS_TRY(check_store(kind));
   std::unique_lock lock(mutex_);
   if (!where.record) return {Errc::kNoData, fmt::format("there is no {} to resume", name(kind))};
   take(lock, where, false);
@@ -378,7 +388,14 @@ Turn Runner::turn() {
 void Runner::run_step(OperationKind kind, Slot& where, OperationRecord& record) {
   const std::int64_t began_ns = environment_.monotonic_ns();
   OperationRun run(kind, record, may_write(kind, record), where.stop, readers_);
-  const Result<bool> done = where.operation->step(run);
+  Result<bool> done = false;
+  if (const Status before = may_go_on(kind, record); before.ok())
+    done = where.operation->step(run);
+  else
+    done = before.error();
+  // An operation that may not write finds nothing to do.
+  if (done.ok() && *done)
+    if (const Status after = may_go_on(kind, record); !after.ok()) done = after.error();
   where.saved = false;
   count_time(where, record);
   if (done.ok() && (*done || where.operation->at_checkpoint())) where.checkpoint = record;
@@ -394,12 +411,16 @@ void Runner::run_step(OperationKind kind, Slot& where, OperationRecord& record) 
   where.operation->rest();
   if (done.ok()) {
     record.state = MDFS_OPERATION_DONE;
-    spdlog::info("{}: done, {}", name(kind), figures(record));
-  } else {
-    record.state = MDFS_OPERATION_FAILED;
-    record.reason = done.error().message();
-    spdlog::error("{}: ended: {}", name(kind), record.reason);
+    // It is done once it is on the disks.
+    if (const Status committed = save_and_commit(kind, where, record); committed.ok())
+      spdlog::info("{}: done, {}", name(kind), figures(record));
+    else
+      done = committed.error();
   }
+  if (done.ok()) return;
+  record.state = MDFS_OPERATION_FAILED;
+  record.reason = done.error().message();
+  spdlog::error("{}: ended: {}", name(kind), record.reason);
   (void)save(kind, where, record);
 }
 

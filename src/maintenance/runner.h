@@ -77,6 +77,11 @@ class Runner final : public volume::Operations {
   }
   // kStaleDisk: the operation is nothing without writes, and must not write now.
   Status check_disks(OperationKind kind, bool dry_run) const;
+  // kReadOnly: the store takes no more writes, and the operation is nothing without them. After a failed commit the
+  // disks no longer agree with what is in memory, so that nothing can be verified either.
+  Status check_store(OperationKind kind) const;
+  // What keeps an operation that is running from its work.
+  Status may_go_on(OperationKind kind, const OperationRecord& record) const;
   // Waits for the slot and takes it. `stop`: asks the thread that has it to return soon.
   void take(std::unique_lock<std::mutex>& lock, Slot& slot, bool stop);
   // Publishes the record, and releases the slot.

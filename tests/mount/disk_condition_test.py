@@ -136,6 +136,52 @@ class DiskCondition(unittest.TestCase):
             os.replace(disk + ".new", disk)
         self.rescue(replace)
 
+    def test_no_operation_claims_what_no_commit_has_made_durable(self):
+        """A disk is deleted while an operation runs: obeying the claim that another disk has left would lose data."""
+        for number, (words, claim) in enumerate(((["disk", "remove"], "was removed"),
+                                                 (["disk", "resize"], "not used any more"),
+                                                 (["disk", "replace"], "has replaced"),
+                                                 (["disk", "balance"], "done"))):
+            with self.subTest(operation=words[1]):
+                self.acknowledged = {}
+                self.volume = Mounted(3, "96M", "cache=64M,commit=600")
+                self.addCleanup(self.volume.remove)
+                self.assertTrue(self.put("before", 40 * MIB))
+                more = ["24M"] if words[1] == "resize" else []
+                if words[1] == "replace":
+                    more = [self.new_disk(number)]
+                disk = ["0"]
+                if words[1] == "balance":
+                    run(MDFS, "disk", "add", self.volume.path, self.new_disk(number))
+                    disk = []
+                work = subprocess.Popen([MDFS, *words, "--budget", "2M", self.volume.path, *disk, *more], text=True,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                time.sleep(1.5)
+                self.assertIsNone(work.poll(), "it takes longer than that")
+                os.unlink(self.volume.disks[1])
+                out, error = work.communicate()
+                self.assertIn(work.returncode, (1, 3), out + error)
+                self.assertNotIn(claim, out)
+                self.assertIn("was deleted while in use", error)
+                scrub = subprocess.run([MDFS, "scrub", "start", "--wait", self.volume.path], text=True,
+                                       capture_output=True, check=False)
+                self.assertNotEqual(scrub.returncode, 0, "it has verified nothing")
+                copy = re.search(r"copy it with: (cp .*)\n", status_of(self.volume.path, unhealthy=True))
+                run("bash", "-c", copy.group(1))
+                self.unmount()
+                self.volume.mount(disks=self.volume.disks + self.more())
+                self.whole()
+                self.volume.remove()
+
+    def more(self):
+        return sorted(glob.glob(os.path.join(self.volume.folder, "more*")))
+
+    def new_disk(self, number):
+        path = os.path.join(self.volume.folder, f"more{number}")
+        with open(path, "wb") as file:
+            file.truncate(96 * MIB)
+        return path
+
     def test_status_notices_a_deleted_disk_before_a_commit_does(self):
         disk = self.start()
         os.unlink(disk)
