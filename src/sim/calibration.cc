@@ -58,14 +58,14 @@ Result<Calibration> calibrate(std::span<const TimedRead> reads, double capacity_
 }
 
 Status judge(const Calibration& calibration) {
-  if (calibration.bytes_per_s <= 0) return Error{Errc::kOutOfRange, "larger reads take no longer"};
+  if (calibration.bytes_per_s <= 0) return Error{Errc::kNotSupported, "larger reads take no longer"};
   const bool random = calibration.model.latency.kind != Kind::kConstant && describes(calibration.held_out);
   if (calibration.r_squared < kLeastRSquared && !random)
-    return Error{Errc::kOutOfRange,
+    return Error{Errc::kNotSupported,
                  fmt::format("R^2 is {:.3f}, below {}: no straight line", calibration.r_squared, kLeastRSquared)};
   for (const Calibration::Row& row : calibration.rows)
     if (std::fabs(row.relative_residual) > kLargestResidual)
-      return Error{Errc::kOutOfRange,
+      return Error{Errc::kNotSupported,
                    fmt::format("reads of {:.0f} bytes are {:.0f} % off the line, more than {:.0f} %",
                                row.measured.bytes, row.relative_residual * 100, kLargestResidual * 100)};
   return {};

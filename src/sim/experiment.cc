@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "base/checked.h"
 
 namespace mdfs::sim {
 namespace {
@@ -214,6 +215,11 @@ Status check_length(const geometry::Geometry& image, const geometry::Coord& leng
     if (length[axis] < 1 || length[axis] > image.shape[axis])
       return Error{Errc::kOutOfRange, fmt::format("a window of {} along axis {} is not in 1..{}", length[axis],
                                                   image.axes[axis], image.shape[axis])};
+  std::uint64_t extents = 1;  // at most, wherever the window lies
+  for (unsigned axis = 0; axis < image.rank && extents <= kMaxExtentsOfWindow; ++axis)
+    extents *= std::min(ceil_div(length[axis], image.extent[axis]) + 1, kMaxExtentsOfWindow + 1);
+  if (extents > kMaxExtentsOfWindow)
+    return Error{Errc::kOutOfRange, fmt::format("a window may touch at most {} extents", kMaxExtentsOfWindow)};
   return {};
 }
 

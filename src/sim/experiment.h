@@ -19,7 +19,8 @@ namespace mdfs::sim {
 
 // A random position for a window of these lengths, uniform over all that fit. length[axis] in 1..shape[axis] (abort).
 geometry::Window random_window(const geometry::Geometry& image, const geometry::Coord& length, Random& random);
-// The lengths if they fit the image, else kOutOfRange with the axis.
+inline constexpr std::uint64_t kMaxExtentsOfWindow = 1u << 18;  // each takes memory
+// kOutOfRange, with the axis, if the lengths do not fit the image, and if the window may touch more extents.
 Status check_length(const geometry::Geometry& image, const geometry::Coord& length);
 
 struct WindowResult {

@@ -87,6 +87,16 @@ class DisksTest(unittest.TestCase):
         self.look()
         self.check_clean(added[1])
 
+    def test_calibration_writes_to_no_disk_that_is_in_use(self):
+        """It puts back what it has read: a commit in between would be lost."""
+        for command in ([], ["--write"]):
+            done = subprocess.run([harness.MDFS_SIM, "calibrate", "--reads", "4", "--sizes", "4K,8K", *command,
+                                   self.volume.disks[0]], capture_output=True, text=True, check=False)
+            if command:
+                self.assertEqual((done.returncode, "in use" in done.stderr), (1, True), done.stderr)
+            else:
+                self.assertNotIn("in use", done.stderr)
+
     def test_weights_count_for_what_is_stored_afterwards(self):
         run(MDFS, "disk", "weight", self.volume.path, os.path.relpath(self.volume.disks[1]), 3)
         self.assertEqual([disk["weight"] for disk in self.disks()], [1, 3])

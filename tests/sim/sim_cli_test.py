@@ -272,8 +272,37 @@ class Files(unittest.TestCase):
         self.assertIn("trace:2: ", run("replay", "gigaview-t800", trace, fails=True))
         trace.write_text("0 0,0,512,512\n# " + "x" * 4094 + "\n10 y5+20,x7+100")  # without a last line end
         self.assertEqual(load("replay", "gigaview-t800", trace)["delay_s"]["count"], 2)
+        trace.write_text("file 1\n0.1 @0+9999999999999 5 object=1 op=read bytes=9999999999999\n")
+        self.assertIn("trace:2: a window may touch at most 262144 extents",
+                      run("replay", "nvme", trace, fails=True))
+        self.assertIn("is a directory", run("replay", "nvme", self.folder, fails=True))
         trace.write_text("0 0,0,512,512\n# " + "x" * 4095 + "\n")
         self.assertIn("trace:2: a line has at most 4096 bytes", run("replay", "gigaview-t800", trace, fails=True))
+
+    def test_an_image_is_as_long_as_what_is_appended_to_it(self):
+        image = "image 17 axes=zyx shape=1x256x256 extent=1x256x256 bytes=1 base=1\n"
+        trace = self.folder / "trace"
+        trace.write_text(image + "".join(f"{n} @{n * 65536}+65536 5 object=17 op=write bytes=65536\n" for n in range(3))
+                         + image.replace("=1x256", "=3x256", 1) + "4 z1 5 object=17 op=read bytes=65536\n")
+        self.assertEqual(load("replay", "nvme", trace)["delay_s"]["count"], 4)
+        trace.write_text(image + "0 z0 113")  # cut: its client and object are lost
+        self.assertIn("trace:2: the trace of a mount ends within this line", run("replay", "nvme", trace, fails=True))
+
+    def test_a_client_waits_for_its_last_read_of_an_image_but_not_of_a_file(self):
+        machine = ["gigaview-t9000-000", "--disks", "4"]
+        delays = {}
+        for kind, line, window in (("windows", "image 1 axes=yx shape=4096x4096 extent=128x128 bytes=3 base=1",
+                                    "y{0}00+50,x100+2000"),
+                                   ("bytes", "image 1 axes=yx shape=4096x4096 extent=128x128 bytes=3 base=1",
+                                    "@{0}2289500+300000"), ("file", "file 1", "@{0}2289500+300000")):
+            trace = self.folder / "trace"
+            trace.write_text(line + "\n" + "".join(
+                f"0.{i} {window.format(i)} 5 object=1 op=read bytes=300000\n" for i in range(1, 5)))
+            for way in ([], ["--independent"]):
+                delays[kind, bool(way)] = load("replay", machine[0], trace, *machine[1:], *way)["delay_s"]["max"]
+        self.assertLess(delays["windows", False], delays["windows", True])
+        self.assertLess(delays["bytes", False], delays["bytes", True])
+        self.assertEqual(delays["file", False], delays["file", True])
 
     def test_a_trace_without_line_ends_is_refused_at_once(self):
         for command in (["replay", "gigaview-t800", "/dev/zero"],

@@ -16,6 +16,7 @@
 #include "base/aligned_buffer.h"
 #include "base/environment.h"
 #include "commands.h"
+#include "device/open.h"
 #include "model/quantity.h"
 #include "model/random.h"
 #include "options.h"
@@ -63,14 +64,12 @@ Error no_direct(const std::string& path) {
   return {Errc::kNotSupported, path + ": its filesystem has no O_DIRECT, which bypasses the page cache"};
 }
 
-// For writes no other program may use it: a disk is opened exclusively, a file locked.
 Result<File> open_direct(const std::string& path, bool write) {
-  struct stat status {};
-  const bool device = ::stat(path.c_str(), &status) == 0 && S_ISBLK(status.st_mode);
-  const int flags = write ? O_RDWR | O_DSYNC | (device ? O_EXCL : 0) : O_RDONLY;
-  auto file = File::open(path, flags | O_DIRECT);
+  auto file = File::open(path, (write ? O_RDWR | O_DSYNC : O_RDONLY) | O_DIRECT);
   if (!file.ok() && file.error().code == Errc::kInvalidArgument) return no_direct(path);
-  if (file.ok() && write && !device && flock(file->fd(), LOCK_EX | LOCK_NB) != 0)
+  struct stat found {};
+  if (file.ok() && write && fstat(file->fd(), &found) == 0 && S_ISREG(found.st_mode) &&
+      flock(file->fd(), LOCK_EX | LOCK_NB) != 0)
     return Error{Errc::kBusy, path + ": is in use"};
   return file;
 }
@@ -80,6 +79,10 @@ class Stopwatch {
  public:
   static Result<Stopwatch> open(const std::string& path, bool write, std::uint64_t largest, std::uint64_t seed) {
     Stopwatch made(seed, write, largest);
+    // What is written back must not change meanwhile: it is held as a mount holds its disks.
+    if (write) {
+      MDFS_TRY_ASSIGN(made.held_, device::open_disk_descriptor(path, device::OpenMode::kReadWrite));
+    }
     MDFS_TRY_ASSIGN(made.file_, open_direct(path, write));
     const off_t end = lseek(made.file_.fd(), 0, SEEK_END);
     if (end < 0) return from_errno(errno, path);
@@ -136,6 +139,7 @@ class Stopwatch {
   model::Random random_;
   const bool write_;
   AlignedBuffer buffer_;
+  device::UniqueFd held_;
   File file_;
   std::uint64_t size_ = 0;
   std::uint64_t head_ = 0;  // where the last transfer ended

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <utility>
@@ -33,10 +34,12 @@ class TraceReader {
   Result<ReplayTrace> read() {
     std::ifstream file(path_);
     if (!file) return from_errno(errno, path_);
+    if (std::error_code none; std::filesystem::is_directory(path_, none)) return from_errno(EISDIR, path_);
     std::vector<char> line(kMaxLineBytes + 1);  // getline() ends it with a zero
     while (file.getline(line.data(), static_cast<std::streamsize>(line.size())) || file.gcount() > 0) {
       ++number_;
       if (file.fail()) return bad(fmt::format("a line has at most {} bytes", kMaxLineBytes));
+      if (file.eof() && trace_.images.size() > 1) return bad("the trace of a mount ends within this line");
       const auto bytes = static_cast<std::size_t>(file.gcount()) - (file.eof() ? 0 : 1);
       auto parsed = model::parse_trace_line({line.data(), bytes});
       if (!parsed.ok()) return bad(parsed.error().where);
@@ -71,6 +74,7 @@ class TraceReader {
         return bad(fmt::format("object {} has no image or file line", *asked.request.object));
       asked.image = known->second;
     }
+    asked.ahead = !trace_.images[asked.image].geometry;
     if (!trace_.images[asked.image].geometry && !asked.request.range) return bad("an ordinary file has no windows");
     trace_.requests.push_back(std::move(asked));
     return {};
@@ -83,6 +87,15 @@ class TraceReader {
   std::size_t number_ = 0;
 };
 
+// An image as long as the trace reaches: what appends to it comes before the line with its new shape.
+Status lengthen(geometry::Geometry& image, std::uint64_t end) {
+  std::uint64_t row = image.sample_bytes();
+  for (unsigned axis = 1; axis < image.rank; ++axis) row *= image.shape[axis];
+  if (image.rank == 0 || end <= image.shape[0] * row) return {};
+  image.shape[0] = ceil_div(end, row);
+  return geometry::check(image);
+}
+
 // Files as rows of cells, as long as the trace reaches.
 Status shape_files(ReplayTrace& trace) {
   std::vector<std::uint64_t> end(trace.images.size());
@@ -91,7 +104,10 @@ Status shape_files(ReplayTrace& trace) {
       end[asked.image] = std::max(end[asked.image], asked.request.range->offset + asked.request.range->length);
   for (std::size_t i = 0; i < trace.images.size(); ++i) {
     model::TraceImage& image = trace.images[i];
-    if (image.geometry) continue;
+    if (image.geometry) {
+      if (i > 0) MDFS_TRY(lengthen(*image.geometry, end[i]));  // the first is that of the options
+      continue;
+    }
     image.base = image.object;  // files begin on different disks
     MDFS_TRY_ASSIGN(image.geometry, sim::make_image(std::to_string(std::max<std::uint64_t>(end[i], 1)),
                                                     std::to_string(kCellBytes), true, 1));
@@ -127,7 +143,7 @@ Result<ReplayTrace> read_trace(const std::string& path, bool reads_only, const g
 
 Result<std::vector<sim::TraceEntry>> entries_of(const ReplayTrace& trace, const std::string& path, bool independent) {
   std::vector<sim::TraceEntry> entries;
-  std::map<std::uint64_t, std::size_t> last_window;  // that a client read
+  std::map<std::uint64_t, std::size_t> last_read;  // of a client
   entries.reserve(trace.requests.size());
   for (const Asked& asked : trace.requests) {
     const model::TraceImage& image = trace.images[asked.image];
@@ -145,15 +161,20 @@ Result<std::vector<sim::TraceEntry>> entries_of(const ReplayTrace& trace, const 
       const model::ByteRange& range = *asked.request.range;
       if (range.offset + range.length > image.geometry->size_bytes()) return bad("bytes past the end of the image");
       entry.windows = windows_of(*image.geometry, range);
+      for (const geometry::Window& one : entry.windows)
+        if (const Status fits = sim::check_length(*image.geometry, one.length); !fits.ok())
+          return bad(fits.error().where);
     } else {
       const auto window = geometry::parse_window(*image.geometry, asked.request.window);
       if (!window.ok()) return bad(window.error().where);
+      if (const Status fits = sim::check_length(*image.geometry, window->length); !fits.ok())
+        return bad(fits.error().where);
       entry.windows.push_back(*window);
-      const std::uint64_t client = asked.request.client;
-      if (!independent && client != 0 && !asked.request.write) {
-        if (const auto last = last_window.find(client); last != last_window.end()) entry.after = last->second;
-        last_window[client] = entries.size();
-      }
+    }
+    const std::uint64_t client = asked.request.client;
+    if (!independent && client != 0 && !asked.request.write && !asked.ahead) {
+      if (const auto last = last_read.find(client); last != last_read.end()) entry.after = last->second;
+      last_read[client] = entries.size();
     }
     entries.push_back(std::move(entry));
   }

@@ -18,6 +18,7 @@ struct Asked {
   model::TraceRequest request;
   std::size_t image = 0;
   std::size_t line = 0;
+  bool ahead = false;  // of an ordinary file, which the kernel reads ahead: no request waits for the one before
 };
 
 // Every image has a geometry: files are rows of cells, as long as the trace reaches.

@@ -30,6 +30,7 @@ struct WindowOptions : SimOptions {
 Status run_window(const WindowOptions& options) {
   MDFS_TRY_ASSIGN(const sim::System system, make_system(options));
   MDFS_TRY_ASSIGN(const geometry::Window window, geometry::parse_window(system.setup().image, options.spec));
+  MDFS_TRY(sim::check_length(system.setup().image, window.length));
   if (window.channel)
     return Error{Errc::kInvalidArgument, "a machine reads whole pixels: a window cannot select a channel"};
   const sim::WindowResult result = sim::read_window(system, window, options.seed);
