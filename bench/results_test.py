@@ -21,7 +21,7 @@ class ResultsTest(unittest.TestCase):
         self.assertTrue(text.startswith("# MDFS\nbefore\n" + results.BEGIN))
         self.assertTrue(text.endswith(results.END + "\nafter\n"))
         self.assertNotIn("old", text)
-        self.assertIn("| window | 0.30 ms | 0.20 ms (server) | 1.50 | at most 2x | met |", text)
+        self.assertIn("| window | 0.30 ms |  |  | 0.20 ms (server) | 1.50 | at most 2x | met |", text)
         self.assertIn("No target is missed.", text)
         empty = results.lines_of(run_of())
         self.assertEqual(results.replaced(text, empty), results.replaced(README, empty))
@@ -49,10 +49,19 @@ class ResultsTest(unittest.TestCase):
             results.replaced(README, results.lines_of(run_of(row)))
 
     def test_the_readme_has_the_rows_that_were_chosen_for_it(self):
-        rows = run_of(table.at_most("durable", "SQLite commit, rollback journal", 301, "/s", 260, "btrfs", 2),
-                      table.at_most("warm", "window", 0.3, "ms", 0.2, "server", 2))
+        sqlite = table.at_least_of_peers("durable", "SQLite commit, rollback journal", 301, "/s", {"btrfs": 260}, 2)
+        rows = run_of(sqlite, table.at_most("warm", "window", 0.3, "ms", 0.2, "server", 2))
         self.assertEqual(results.short_lines_of(rows)[4:],
-                         ["| SQLite commit, rollback journal | 301 /s | 260 /s (btrfs) | 1.16 |"])
+                         ["| SQLite commit, rollback journal | 301 /s | 260 /s (btrfs) | 1.16 |  |  |"])
+
+    def test_the_best_peer_is_the_fastest_of_them(self):
+        times = table.Row("peers", "window", 2, "ms", peers={"a": 4.0, "b": 1.0})
+        self.assertEqual((times.best_peer, times.peer_ratio, times.is_as_good_as_peers), (("b", 1.0), 2, False))
+        rates = table.Row("peers", "ingest", 400, "MB/s", peers={"a": 400.0, "b": 100.0})
+        self.assertEqual((rates.best_peer, rates.peer_ratio, rates.is_as_good_as_peers), (("a", 400.0), 1, True))
+        self.assertIsNone(table.Row("peers", "window", 2, "ms").peer_ratio)
+        untar = table.at_most_of_peer("small", "untar", 3, "s", {"passthrough": 2, "btrfs": 1}, "passthrough", 1.2)
+        self.assertIs(untar.met, False)
 
     def test_every_row_of_the_readme_is_a_row_of_the_results(self):
         folder = pathlib.Path(results.__file__).parent

@@ -10,19 +10,18 @@ import pathlib
 import signal
 import sys
 
-from mdfsbench import (ageing, cold, durable, fill, ingest, life, planes, rivals, scale, simulator, streaming, table,
-                       unequal, warm)
+from mdfsbench import (ageing, cold, durable, fill, ingest, life, many, peers, planes, scale, scan, simulator, small,
+                       streaming, table, unequal, warm)
 from mdfsbench.context import Context, Failed, Skip, machine, say
 
-GROUPS = {"warm": warm, "cold": cold, "planes": planes, "ingest": ingest, "scale": scale, "durable": durable,
-          "ageing": ageing, "life": life, "streaming": streaming, "simulator": simulator, "fill": fill,
-          "unequal": unequal}
+GROUPS = {"warm": warm, "cold": cold, "planes": planes, "peers": peers, "many": many, "scan": scan, "small": small,
+          "ingest": ingest, "scale": scale, "durable": durable, "ageing": ageing, "life": life,
+          "streaming": streaming, "simulator": simulator, "fill": fill, "unequal": unequal}
 
 
 def arguments():
     parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small images and few repetitions: does it work at all?")
-    parser.add_argument("--rivals", action="store_true", help="HDF5 and tensorstore beside MDFS, where Python has them")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--markdown", action="store_true", help="print a table for the README")
     parser.add_argument("--save", type=pathlib.Path, metavar="DIR", help="also write bench.txt, .json and .md there")
@@ -43,7 +42,7 @@ def measure(context, names):
     rows, skipped, failed = [], {}, {}
     for name in names:
         try:
-            rows += (rivals if name == "rivals" else GROUPS[name]).rows(context)
+            rows += GROUPS[name].rows(context)
         except Skip as reason:
             say(f"SKIPPED {name}: {reason}")
             skipped[name] = str(reason)
@@ -62,8 +61,7 @@ def main():
     here = machine() | {"warm_cache": warm.DEFAULT_CACHE}
     say(f"on {here['text']}, load {here['load']}")
     with Context(options) as context:
-        names = options.group or ([] if options.rivals else list(GROUPS))
-        rows, skipped, failed = measure(context, names + ["rivals"] * options.rivals)
+        rows, skipped, failed = measure(context, options.group or list(GROUPS))
     texts = {"txt": table.as_text(rows), "json": table.as_json(rows, here, skipped | failed),
              "md": table.as_markdown(rows, here)}
     print(texts["json" if options.json else "md" if options.markdown else "txt"], end="")

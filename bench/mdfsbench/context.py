@@ -93,6 +93,15 @@ class Context:
     def mdfs(self, *arguments):
         return run(self.program("tools/mdfs"), *arguments)
 
+    def planned_bytes(self, image, axes, boxes):
+        """Mean bytes that MDFS must read of its disks for a box, with what is in its cache now."""
+        total = 0
+        for box in boxes:
+            window = ",".join(f"{axis}{start}+{stop - start}" for axis, (start, stop) in zip(axes, box))
+            plan = json.loads(self.mdfs("window", "explain", "--json", image, window))
+            total += sum(disk["bytes"] for disk in plan["disks"])
+        return total / len(boxes)
+
     def new_path(self, name):
         """A name in the scratch directory that nobody has."""
         self.serial += 1
@@ -111,19 +120,24 @@ class Context:
         return json.loads(run(self.program("bench/mount/window_timer"), *arguments))
 
     @contextlib.contextmanager
+    def server(self, command, mountpoint, name):
+        """Another FUSE server, which serves an empty directory until the end."""
+        process = subprocess.Popen(list(map(str, command)), start_new_session=True)
+        try:
+            wait_for(lambda: os.path.ismount(mountpoint), name, process)
+            yield mountpoint
+        finally:
+            process.terminate()
+            process.wait(END_SECONDS)
+            mountpoint.rmdir()
+
+    @contextlib.contextmanager
     def trivial_server(self, file):
         """The path of a file that the least possible FUSE server holds in memory."""
         mountpoint = self.new_path("trivial")
         mountpoint.mkdir()
-        server = subprocess.Popen([str(self.program("bench/mount/trivial_fuse")), str(mountpoint), str(file)],
-                                  start_new_session=True)
-        try:
-            wait_for(lambda: os.path.ismount(mountpoint), "trivial_fuse", server)
+        with self.server([self.program("bench/mount/trivial_fuse"), mountpoint, file], mountpoint, "trivial_fuse"):
             yield mountpoint / "data"
-        finally:
-            server.terminate()
-            server.wait(END_SECONDS)
-            mountpoint.rmdir()
 
     @contextlib.contextmanager
     def volume(self, disks, *, size=None, sparse=False, weights=None):

@@ -40,9 +40,9 @@ def rows(context):
             say(name)
             median = context.alternate(rounds, **{which: lambda measure=measure, place=place: measure(place, seconds)
                                                   for which, place in places.items()})
-            found.append(table.Row(GROUP, name, median["mdfs"], "/s", median["btrfs"], "btrfs, RAID 0, metadata RAID 1",
-                                   f"at least {OF_BTRFS:g}x", median["mdfs"] >= OF_BTRFS * median["btrfs"],
-                                   f"one of these disks alone: {table.number(floor)} flushed writes/s"))
+            found.append(table.at_least_of_peers(
+                GROUP, name, median["mdfs"], "/s", {"btrfs": median["btrfs"]}, OF_BTRFS,
+                note=f"one of these disks alone: {table.number(floor)} flushed writes/s"))
         return found + postgres_rows(context, places)
 
 
@@ -60,8 +60,7 @@ def postgres_rows(context, places):
     found = []
     for method in taken["mdfs"][0]:
         own, others = (statistics.median(rates[method] for rates in taken[which]) for which in ("mdfs", "btrfs"))
-        found.append(table.Row(GROUP, f"pg_test_fsync, {method}", own, "/s", others, "btrfs", f"at least {OF_BTRFS:g}x",
-                               own >= OF_BTRFS * others))
+        found.append(table.at_least_of_peers(GROUP, f"pg_test_fsync, {method}", own, "/s", {"btrfs": others}, OF_BTRFS))
     return found
 
 
@@ -96,7 +95,9 @@ def loops(context):
 
 @contextlib.contextmanager
 def btrfs(context, disks):
-    run("mkfs.btrfs", "--quiet", "--force", "--data", "raid0", "--metadata", "raid1", *disks)
+    """RAID 0, with its metadata twice, if there are several disks."""
+    profiles = ["--data", "raid0", "--metadata", "raid1"] if len(disks) > 1 else []
+    run("mkfs.btrfs", "--quiet", "--force", *profiles, *disks)
     mountpoint = context.new_path("btrfs")
     mountpoint.mkdir()
     run("mount", "-o", "noatime", disks[0], mountpoint)
