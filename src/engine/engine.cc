@@ -80,6 +80,8 @@ Result<std::shared_ptr<OpenObject>> Engine::open(const ObjectSpec& spec, InodeUp
 Status Engine::close(const std::shared_ptr<OpenObject>& object) {
   parts_->core.relocations.forget({object->number, RelocationReason::kInStrips});
   Status status = parts_->write_back.write_back(*object);
+  // It may be an error of before that nobody has been told, and has been made good since.
+  if (!status.ok()) status = parts_->write_back.write_back(*object);
   if (!status.ok()) drop_dirty(*object);
   return status;
 }

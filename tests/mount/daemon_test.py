@@ -323,14 +323,19 @@ class Daemon(unittest.TestCase):
         self.assertEqual(read_all(self.volume / "written"), b"without the disk")
         self.volume.unmount()
 
-    def small_disks(self, options):
-        """A mounted volume whose disks have promised more room than there is below them, and a file that takes it."""
+    def small_disks(self, options, behind_loops=False):
+        """A mounted volume whose disks have promised more room than there is below them, and a file that takes it. A
+        loop device does not tell the daemon that there is less."""
         folder = tempfile.mkdtemp(prefix="mdfs-test-")
         self.addCleanup(os.rmdir, folder)
         run("mount", "-t", "tmpfs", "-o", "size=24M", "tmpfs", folder)
         self.addCleanup(subprocess.run, ["umount", "-l", folder], check=False)
         disks = [os.path.join(folder, f"disk{i}") for i in range(2)]
         run(harness.MKMDFS, "--size", "64M", "--sparse", *disks)
+        if behind_loops:
+            disks = [run("losetup", "--find", "--show", disk).strip() for disk in disks]
+            for disk in disks:
+                self.addCleanup(run, "losetup", "--detach", disk)
         path = os.path.join(folder, "mnt")
         os.mkdir(path)
         run(MDFS, "mount", "-o", options, *disks, path)
@@ -338,7 +343,7 @@ class Daemon(unittest.TestCase):
         return disks, path, os.path.join(folder, "weight")
 
     def test_a_volume_that_turned_read_only_is_unmounted_and_the_loss_is_told(self):
-        disks, path, weight = self.small_disks("cache=64M,commit=60")
+        disks, path, weight = self.small_disks("cache=64M,commit=60", behind_loops=True)
         write_all(path + "/before", b"b" * 5000)
         run(MDFS, "volume", "sync", path)
         fill_filesystem(weight)
