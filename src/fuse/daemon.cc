@@ -558,7 +558,9 @@ Status unmount(const std::string& mountpoint, const Notice& notice) {
 
 Status wait_until_free(const std::string& mountpoint) {
   MDFS_TRY_ASSIGN(const std::string path, absolute_path(mountpoint));
-  return is_dead_mount(path) ? Status() : when_free(path, Unmount::kAsk);
+  if (is_dead_mount(path)) return {};
+  MDFS_TRY(mounted_volume(path));
+  return when_free(path, Unmount::kAsk);
 }
 
 Status sync_mount(const std::string& path) {

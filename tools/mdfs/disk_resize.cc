@@ -107,10 +107,10 @@ Result<mdfs_ioc_operation> start(const ResizeArguments& arguments, const Sizes& 
 Error explained(const Error& error, const Sizes& sizes, std::uint64_t blocks) {
   if (error.code == Errc::kBusy)
     return {Errc::kBusy, "a disk of this volume is already being drained or shrunk: wait for it, or cancel it"};
-  if (error.code == Errc::kIo && blocks > sizes.now)
-    return {Errc::kIo, fmt::format("the end of {} cannot be written, so disk {} keeps its {}: the log says why; a "
-                                   "sparse file needs space on its filesystem",
-                                   sizes.path, sizes.number, sizes.text(sizes.now))};
+  if ((error.code == Errc::kIo || error.code == Errc::kNoSpace) && blocks > sizes.now)
+    return {error.code, fmt::format("the end of {} cannot be written, so disk {} keeps its {}: the log says why; a "
+                                    "sparse file needs space on its filesystem",
+                                    sizes.path, sizes.number, sizes.text(sizes.now))};
   if (error.code == Errc::kNoSpace)
     return {Errc::kNoSpace, fmt::format("data behind the first {} of disk {} have no space elsewhere: delete files, "
                                         "or add a disk",
