@@ -79,18 +79,24 @@ def postgres_rates(output):
 
 
 @contextlib.contextmanager
+def loop(context):
+    """A loop device over a file."""
+    file = context.new_path("loop")
+    with open(file, "wb") as made:
+        os.posix_fallocate(made.fileno(), 0, DISK_BYTES)
+    with context.removed_after(file):
+        device = run("losetup", "--find", "--show", file).strip()
+        try:
+            yield device
+        finally:
+            run("losetup", "--detach", device)
+
+
+@contextlib.contextmanager
 def loops(context):
-    """Loop devices over files."""
+    """As many as a volume of this bench has disks."""
     with contextlib.ExitStack() as stack:
-        devices = []
-        for _ in range(DISKS):
-            file = context.new_path("durable")
-            with open(file, "wb") as made:
-                os.posix_fallocate(made.fileno(), 0, DISK_BYTES)
-            stack.callback(file.unlink)
-            devices.append(run("losetup", "--find", "--show", file).strip())
-            stack.callback(run, "losetup", "--detach", devices[-1])
-        yield devices
+        yield [stack.enter_context(loop(context)) for _ in range(DISKS)]
 
 
 @contextlib.contextmanager

@@ -6,6 +6,7 @@ import io
 import os
 import pathlib
 import shutil
+import sys
 import tarfile
 import time
 
@@ -13,12 +14,14 @@ import numpy as np
 
 from mdfsbench import table
 from mdfsbench.context import Skip, run, say
-from mdfsbench.durable import btrfs
+from mdfsbench.durable import btrfs, loop
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "mount"))
+from compare_mounts import commit_tree  # noqa: E402
 
 GROUP = "small"
 FILES, FOLDER_FILES = 10_000, 100
 MEAN_BYTES = 13_000
-DISK_BYTES = 1 << 30
 EXAMPLE = pathlib.Path("/usr/share/doc/libfuse3-dev/examples/passthrough_ll.c")
 PASSTHROUGH = "passthrough_ll"
 TIMES_PASSTHROUGH = {"untar": 1.2, "git add and commit": 1.5, "rm -r": 1.2}
@@ -81,33 +84,13 @@ def measure(place, archive):
     paths = [os.path.join(folder, name) for folder, _, names in os.walk(tree) for name in names]
     yield "read all", clock(lambda: [pathlib.Path(path).read_bytes() for path in paths])
     yield "append 1 KiB to each", clock(lambda: [append(path) for path in paths])
-    yield "git add and commit", clock(lambda: commit(tree))
+    yield "git add and commit", clock(lambda: commit_tree(tree))
     yield "rm -r", clock(lambda: run("rm", "-r", tree))
 
 
 def append(path):
     with open(path, "ab") as file:
         file.write(bytes(1024))
-
-
-def commit(tree):
-    git = ["git", "-C", tree, "-c", "user.name=b", "-c", "user.email=b@b", "-c", "gc.auto=0"]
-    for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "all"]):
-        run(*git, *words)
-
-
-@contextlib.contextmanager
-def loop(context):
-    """A loop device over a file."""
-    file = context.new_path("loop")
-    with open(file, "wb") as made:
-        os.posix_fallocate(made.fileno(), 0, DISK_BYTES)
-    device = run("losetup", "--find", "--show", file).strip()
-    try:
-        yield device
-    finally:
-        run("losetup", "--detach", device)
-        file.unlink()
 
 
 @contextlib.contextmanager
