@@ -115,12 +115,12 @@ TEST_F(StoppableReadsTest, OnlySoManyLeaveReadsBehind) {
     });
   while (left < StoppableReads::kMostLeft) std::this_thread::yield();
   std::this_thread::sleep_for(2 * kStopPoll);
+  EXPECT_EQ(left, StoppableReads::kMostLeft);  // three wait still
   EXPECT_EQ(waited, 0u);
   disk_.work_again();
-  disk_.release();
+  disk_.release();  // as reads end, those three may leave theirs behind
   for (std::thread& reader : readers) reader.join();
   EXPECT_EQ(left + waited, StoppableReads::kMostLeft + 3);
-  EXPECT_GE(waited, 3u);
 }
 
 }  // namespace
