@@ -3,9 +3,16 @@
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
 #include <functional>
+#include <mutex>
+
+#include "base/error.h"
 
 namespace mdfs {
+
+// What a call returns that was stopped.
+inline Error interrupted() { return {Errc::kCancelled, "the caller was interrupted"}; }
 
 // How often a wait asks whether it is still wanted.
 inline constexpr std::chrono::milliseconds kStopPoll{100};
@@ -27,5 +34,23 @@ class StopScope {
 
 // Asks the innermost scope of this thread. False outside of scopes.
 bool is_stopped();
+
+// Waits until done(), which is called with the lock. False: `stop`, which is asked without the lock at these intervals,
+// has ended the wait. An empty `stop` never does.
+template <typename Done>
+bool wait_or_stop(std::condition_variable& changed, std::unique_lock<std::mutex>& lock,
+                  std::chrono::milliseconds between, const std::function<bool()>& stop, const Done& done) {
+  if (!stop) {
+    changed.wait(lock, done);
+    return true;
+  }
+  while (!changed.wait_for(lock, between, done)) {
+    lock.unlock();
+    const bool ends = stop();
+    lock.lock();
+    if (ends && !done()) return false;
+  }
+  return true;
+}
 
 }  // namespace mdfs

@@ -47,18 +47,24 @@ std::uint64_t Io::bytes() const {
   return sum;
 }
 
-Status run(std::span<const Addressed> requests) {
-  if (requests.empty()) return {};
-  Latch latch(requests.size());
+void submit(std::span<const Addressed> requests) {
   std::vector<std::pair<Disk*, std::vector<Io*>>> batches;
   for (const auto& [disk, io] : requests) {
-    io->done = count_down;
-    io->context = &latch;
     auto batch = std::find_if(batches.begin(), batches.end(), [d = disk](const auto& b) { return b.first == d; });
     if (batch == batches.end()) batch = batches.insert(batches.end(), {disk, {}});
     batch->second.push_back(io);
   }
   for (const auto& [disk, batch] : batches) disk->submit(batch);
+}
+
+Status run(std::span<const Addressed> requests) {
+  if (requests.empty()) return {};
+  Latch latch(requests.size());
+  for (const auto& request : requests) {
+    request.io->done = count_down;
+    request.io->context = &latch;
+  }
+  submit(requests);
   latch.wait();
   for (const auto& request : requests) {
     if (!request.io->status.ok()) return request.io->status.error();

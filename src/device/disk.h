@@ -70,7 +70,9 @@ struct Addressed {
   Io* io;
 };
 
-// Starts all requests on all their disks at once, waits for all, and returns the first error, if any, in order of
+// Starts all requests on all their disks at once.
+void submit(std::span<const Addressed> requests);
+// The same, then waits for all, and returns the first error, if any, in order of
 // the list. Each Io has its own status. The function overwrites `done` and `context` of the Ios.
 Status run(std::span<const Addressed> requests);
 

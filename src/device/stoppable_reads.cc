@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/stoppable_reads.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/stop.h"
@@ -38,11 +37,8 @@ void StoppableReads::ended(Io& io) {
 
 // Until all have ended, or the thread must leave.
 void StoppableReads::wait(std::unique_lock<std::mutex>& lock, Batch& batch) const {
-  while (!batch.ended.wait_for(lock, kStopPoll, [&] { return batch.pending == 0; })) {
-    lock.unlock();
-    const bool leaves = is_stopped();
-    lock.lock();
-    if (leaves && left_ < kMostLeft) return;
+  const auto is_over = [&] { return batch.pending == 0; };
+  while (!wait_or_stop(batch.ended, lock, kStopPoll, is_stopped, is_over) && left_ >= kMostLeft) {
   }
 }
 
@@ -55,7 +51,7 @@ StoppableReads::Done StoppableReads::read(std::span<const Wanted> wanted) {
   batch->ios.resize(wanted.size());
   batch->has_ended.resize(wanted.size());
   batch->pending = wanted.size();
-  std::vector<std::pair<Disk*, std::vector<Io*>>> starts;
+  std::vector<Addressed> requests;
   std::size_t at = 0;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     Io& io = batch->ios[i];
@@ -64,12 +60,9 @@ StoppableReads::Done StoppableReads::read(std::span<const Wanted> wanted) {
     io.done = ended;
     io.context = batch.get();
     at += wanted[i].bytes;
-    auto start =
-        std::find_if(starts.begin(), starts.end(), [&](const auto& one) { return one.first == wanted[i].disk; });
-    if (start == starts.end()) start = starts.insert(starts.end(), {wanted[i].disk, {}});
-    start->second.push_back(&io);
+    requests.push_back({wanted[i].disk, &io});
   }
-  for (const auto& [disk, ios] : starts) disk->submit(ios);
+  submit(requests);
 
   Done done{batch->memory, {}};
   std::unique_lock lock(mutex_);
@@ -79,7 +72,7 @@ StoppableReads::Done StoppableReads::read(std::span<const Wanted> wanted) {
     if (batch->has_ended[i])
       done.reads.push_back({std::move(io.status), io.buffers[0]});
     else
-      done.reads.push_back({Error{Errc::kCancelled, "the caller was interrupted"}, {}});
+      done.reads.push_back({interrupted(), {}});
   }
   if (batch->pending > 0) {
     batch->self = batch;

@@ -8,20 +8,9 @@
 
 namespace mdfs::engine {
 
-void Barrier::enter() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return closing_ == 0; });
-  ++inside_;
-}
-
 bool Barrier::enter(const std::function<bool()>& stop) {
   std::unique_lock lock(mutex_);
-  while (!changed_.wait_for(lock, kStopPoll, [this] { return closing_ == 0; })) {
-    lock.unlock();
-    const bool ends = stop();
-    lock.lock();
-    if (ends && closing_ > 0) return false;
-  }
+  if (!wait_or_stop(changed_, lock, kStopPoll, stop, [this] { return closing_ == 0; })) return false;
   ++inside_;
   return true;
 }

@@ -16,9 +16,8 @@ namespace mdfs::engine {
 // ones enter. Threads inside may wait for disks. A cache hit does not pass the barrier.
 class Barrier {
  public:
-  void enter();
-  bool enter(const std::function<bool()>& stop);  // false: `stop`, which is asked from time to time, ended the wait
-  void enter_again();                             // for a thread that is inside already: does not wait
+  bool enter(const std::function<bool()>& stop = {});  // false: `stop`, asked from time to time, ended the wait
+  void enter_again();                                  // for a thread that is inside already: does not wait
   void leave();
   void close();
   void open();
@@ -33,13 +32,18 @@ class Barrier {
 
 class InsideBarrier {
  public:
-  explicit InsideBarrier(Barrier& barrier) : barrier_(barrier) { barrier_.enter(); }
+  explicit InsideBarrier(Barrier& barrier, const std::function<bool()>& stop = {})
+      : barrier_(barrier), is_inside_(barrier.enter(stop)) {}
   InsideBarrier(const InsideBarrier&) = delete;
   InsideBarrier& operator=(const InsideBarrier&) = delete;
-  ~InsideBarrier() { barrier_.leave(); }
+  ~InsideBarrier() {
+    if (is_inside_) barrier_.leave();
+  }
+  explicit operator bool() const { return is_inside_; }  // false: `stop` ended the wait
 
  private:
   Barrier& barrier_;
+  const bool is_inside_;
 };
 
 class ClosedBarrier {

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/result.h"
+#include "base/stop.h"
 #include "geometry/geometry.h"
 #include "geometry/placement.h"
 #include "store/transaction.h"
@@ -49,8 +50,6 @@ using InodeUpdate = std::function<Status(store::Transaction&, const ObjectState&
 // A long call asks `stop` now and then. True: the caller wants the call to end, and the call returns kCancelled.
 // Finished work stays.
 using Stop = std::function<bool()>;
-inline Status stopped(const Stop& stop) {
-  return stop && stop() ? Status(Errc::kCancelled, "the caller was interrupted") : Status();
-}
+inline Status stopped(const Stop& stop) { return stop && stop() ? Status(interrupted()) : Status(); }
 
 }  // namespace mdfs::engine

@@ -144,12 +144,15 @@ void apply(fuse_req_t req, Handle& handle) {
 
 // List requests look through the tree, and any reader may ask for as many of them as it has threads: they run on a work
 // queue of few threads, so that what they need in memory is bounded and fsync waits for none of them. A job keeps what
-// its caller asks for, not the structure, while it waits its turn. `answer` is given what ends it with its caller.
+// its caller asks for, not the structure, while it waits its turn. `answer` is given what ends it with its caller, and
+// waits for no disk once it has replied.
 template <typename Answer>
 void list(fuse_req_t req, Answer answer) {
   server_of(req).list_queue().post([req, answer = std::move(answer)] {
     const engine::Stop stop = stop_of(req);
-    const Status status = stop() ? Status(Errc::kCancelled, "the caller was interrupted") : answer(stop);
+    const StopScope scope(stop);
+    Status status = engine::stopped(stop);
+    if (status.ok()) status = answer(stop);
     if (!status.ok()) reply_error(req, status.error());
   });
 }
@@ -158,10 +161,9 @@ void plan(fuse_req_t req, Ino ino, const mdfs_ioc_plan& in) {
   if (in.reserved0 != 0) return reply_error(req, {Errc::kInvalidArgument, "ioctl: reserved fields must be zero"});
   Server& server = server_of(req);
   list(req, [&server, req, ino, asked = in.window](const engine::Stop& stop) -> Status {
-    MDFS_TRY_ASSIGN(const volume::ImageInfo info, reading(req, [&] { return server.volume().image_info(ino); }));
+    MDFS_TRY_ASSIGN(const volume::ImageInfo info, server.volume().image_info(ino));
     MDFS_TRY_ASSIGN(const geometry::Window window, to_window(info.geometry, asked));
-    MDFS_TRY_ASSIGN(const engine::WindowPlan found,
-                    reading(req, [&] { return server.volume().plan_window(ino, window, stop); }));
+    MDFS_TRY_ASSIGN(const engine::WindowPlan found, server.volume().plan_window(ino, window, stop));
     mdfs_ioc_plan out = to_ioc_plan(found);
     out.window = asked;
     out.window.bytes = geometry::window_bytes(info.geometry, window);
@@ -175,8 +177,7 @@ void plan(fuse_req_t req, Ino ino, const mdfs_ioc_plan& in) {
 void layout(fuse_req_t req, Ino ino, const mdfs_ioc_layout& in) {
   Server& server = server_of(req);
   list(req, [&server, req, ino, from = engine::LayoutCursor{in.next, in.next_row}](const engine::Stop& stop) -> Status {
-    MDFS_TRY_ASSIGN(const volume::LayoutPage page,
-                    reading(req, [&] { return server.volume().layout(ino, from, MDFS_IOC_LAYOUT_ROWS, stop); }));
+    MDFS_TRY_ASSIGN(const volume::LayoutPage page, server.volume().layout(ino, from, MDFS_IOC_LAYOUT_ROWS, stop));
     reply_with(req, to_ioc_layout(page));
     return {};
   });
@@ -196,9 +197,9 @@ void fragmentation(fuse_req_t req, Ino ino, bool of_volume) {
   list(req, [&server, req, ino, of_volume](const engine::Stop& stop) -> Status {
     volume::VolumeFragmentation found;
     if (of_volume) {
-      MDFS_TRY_ASSIGN(found, reading(req, [&] { return server.volume().volume_fragmentation(stop); }));
+      MDFS_TRY_ASSIGN(found, server.volume().volume_fragmentation(stop));
     } else {
-      MDFS_TRY_ASSIGN(found.fragmentation, reading(req, [&] { return server.volume().fragmentation(ino, stop); }));
+      MDFS_TRY_ASSIGN(found.fragmentation, server.volume().fragmentation(ino, stop));
       found.images = found.fragmentation.extents > 0 ? 1 : 0;
       found.complete = true;
       found.worst_factor = found.fragmentation.factor();
@@ -215,8 +216,7 @@ void lost(fuse_req_t req, const mdfs_ioc_lost& in) {
   if (!checked.ok()) return reply_error(req, checked.error());
   Server& server = server_of(req);
   list(req, [&server, req, from = in.next](const engine::Stop& stop) -> Status {
-    MDFS_TRY_ASSIGN(const volume::LostFiles found,
-                    reading(req, [&] { return server.volume().lost_files(from, MDFS_IOC_LOST_ROWS, stop); }));
+    MDFS_TRY_ASSIGN(const volume::LostFiles found, server.volume().lost_files(from, MDFS_IOC_LOST_ROWS, stop));
     reply_with(req, to_ioc_lost(found));
     return {};
   });

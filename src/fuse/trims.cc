@@ -41,7 +41,7 @@ Status trim_until(store::Store& store, std::vector<DiskTrim>& disks, std::uint64
                   Clock::time_point until, const engine::Stop& stop) {
   const std::uint64_t smallest = to_blocks(minimum_bytes, store.block_size());
   while (has_more(disks)) {
-    if (stop()) return Error{Errc::kCancelled, "the caller was interrupted"};
+    MDFS_TRY(engine::stopped(stop));
     MDFS_TRY(store.trim_some(disks, smallest));
     if (Clock::now() >= until) break;
   }

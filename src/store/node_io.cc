@@ -49,11 +49,12 @@ std::vector<Result<ConstNodePtr>> NodeIo::load(std::span<const NodeWanted> wante
   for (const NodeWanted& one : wanted) {
     const std::size_t choice = first_choice(one.pointer);
     const format::Address& address = one.pointer.address[choice];
-    const bool is_there = disk_of(address) != nullptr;
-    const Status absent =
+    Result<ConstNodePtr> node =
         Error{Errc::kCorrupt, fmt::format("a pointer to disk {}, which the volume does not have", address.disk)};
-    auto node = check(one, is_there ? read->status : absent, is_there ? read->bytes : ConstBytes());
-    if (is_there) ++read;
+    if (disk_of(address) != nullptr) {
+      node = check(one, read->status, read->bytes);
+      ++read;
+    }
     if (node.ok() || node.error().code == Errc::kCancelled)
       nodes.push_back(std::move(node));
     else

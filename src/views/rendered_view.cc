@@ -24,7 +24,7 @@ class Rows {
 
   Status next(MutableBytes row) {
     if (at_ == filled_) {
-      if (stop_ && stop_()) return Error{Errc::kCancelled, "the caller was interrupted"};
+      MDFS_TRY(engine::stopped(stop_));
       MDFS_TRY_ASSIGN(filled_, reader_.read(offset_, band_, stop_));
       offset_ += filled_;
       at_ = 0;

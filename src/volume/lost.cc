@@ -28,7 +28,7 @@ Result<LostFiles> VolumeImpl::lost_files(Ino from, std::size_t most, const engin
   };
   format::Key next{from, 0, 0};
   for (bool more = true; more;) {
-    if (stop && stop()) return Error{Errc::kCancelled, "the caller was interrupted"};
+    MDFS_TRY(engine::stopped(stop));
     std::vector<StoredPiece> pieces;
     more = collector.collect(next, pieces, unread);
     found.unreadable_items = unread.items_failed;

@@ -6,8 +6,11 @@
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <utility>
+
+#include "base/stop.h"
 
 namespace mdfs::engine {
 
@@ -49,20 +52,8 @@ class ByteBudget {
     return waiting_.size();
   }
 
-  Share wait_for(std::size_t bytes) {
-    std::unique_lock lock(mutex_);
-    if (waiting_.empty() && fits(bytes)) {
-      used_bytes_ += bytes;
-    } else {
-      Waiter self{bytes};
-      waiting_.push_back(&self);
-      self.admitted_now.wait(lock, [&] { return self.admitted; });
-    }
-    return {this, bytes};
-  }
-  // The caller asks `stop` from time to time. An empty share: `stop` ended the wait.
-  template <typename Stop>
-  Share wait_for(std::size_t bytes, std::chrono::milliseconds between, const Stop& stop) {
+  // As wait_or_stop(). An empty share: `stop` ended the wait.
+  Share wait_for(std::size_t bytes, std::chrono::milliseconds between = {}, const std::function<bool()>& stop = {}) {
     std::unique_lock lock(mutex_);
     if (waiting_.empty() && fits(bytes)) {
       used_bytes_ += bytes;
@@ -70,16 +61,10 @@ class ByteBudget {
     }
     Waiter self{bytes};
     waiting_.push_back(&self);
-    while (!self.admitted_now.wait_for(lock, between, [&] { return self.admitted; })) {
-      lock.unlock();
-      const bool ends = stop();
-      lock.lock();
-      if (self.admitted || !ends) continue;
-      std::erase(waiting_, &self);
-      admit_waiting();  // smaller demands may have waited behind this one
-      return {};
-    }
-    return {this, bytes};
+    if (wait_or_stop(self.admitted_now, lock, between, stop, [&] { return self.admitted; })) return {this, bytes};
+    std::erase(waiting_, &self);
+    admit_waiting();  // smaller demands may have waited behind this one
+    return {};
   }
   // An empty share if there is no space now, or if other demands wait.
   Share try_for(std::size_t bytes) {

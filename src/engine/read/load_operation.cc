@@ -39,7 +39,7 @@ Status LoadOperation::run(const Stop& stop, ByteBudget::Share& share) {
   if (fetches_.empty()) return {};
   waits_ = true;
   begin(false);
-  if (!help_until_done(stop) && go_on_alone(share)) return {Errc::kCancelled, "the caller was interrupted"};
+  if (!help_until_done(stop) && go_on_alone(share)) return interrupted();
   if (!again_.empty()) {
     last_try_ = true;
     std::vector<std::unique_ptr<Fetch>> retried;
@@ -48,7 +48,7 @@ Status LoadOperation::run(const Stop& stop, ByteBudget::Share& share) {
     fetches_ = std::move(retried);
     again_.clear();
     begin(true);
-    if (!help_until_done(stop) && go_on_alone(share)) return {Errc::kCancelled, "the caller was interrupted"};
+    if (!help_until_done(stop) && go_on_alone(share)) return interrupted();
   }
   fetches_.clear();
   return std::move(error_);
@@ -347,12 +347,7 @@ bool LoadOperation::help_until_done(const Stop& stop) {
   while (true) {
     help();
     std::unique_lock lock(mutex_);
-    if (!stop) changed_.wait(lock, woken);
-    while (!changed_.wait_for(lock, kStopPoll, woken)) {
-      lock.unlock();
-      if (stop()) return false;
-      lock.lock();
-    }
+    if (!wait_or_stop(changed_, lock, kStopPoll, stop, woken)) return false;
     if (unfinished_ == 0) return true;
   }
 }

@@ -84,40 +84,11 @@ std::size_t load_bytes(const OpenObject& object) {
 Status wait_for_loads(const std::vector<Want>& wants, const std::vector<std::size_t>& busy, const Stop& stop) {
   for (const std::size_t number : busy) {
     CacheBlock& block = *wants[number].block;
-    const auto is_loaded = [&] { return !block.loading; };
     std::unique_lock lock(block.mutex);
-    if (!stop) block.changed.wait(lock, is_loaded);
-    while (!block.changed.wait_for(lock, kStopPoll, is_loaded)) {
-      lock.unlock();
-      MDFS_TRY(stopped(stop));
-      lock.lock();
-    }
+    if (!wait_or_stop(block.changed, lock, kStopPoll, stop, [&] { return !block.loading; })) return interrupted();
   }
   return {};
 }
-
-// Inside the barrier as long as it lives, unless `stop` ended the wait for it.
-class StoppableEntry {
- public:
-  StoppableEntry(Barrier& barrier, const Stop& stop) : barrier_(barrier), is_inside_(true) {
-    if (stop)
-      is_inside_ = barrier.enter(stop);
-    else
-      barrier.enter();
-  }
-  StoppableEntry(const StoppableEntry&) = delete;
-  StoppableEntry& operator=(const StoppableEntry&) = delete;
-  ~StoppableEntry() {
-    if (is_inside_) barrier_.leave();
-  }
-  bool is_inside() const { return is_inside_; }
-
- private:
-  Barrier& barrier_;
-  bool is_inside_;
-};
-
-Error interrupted() { return {Errc::kCancelled, "the caller was interrupted"}; }
 
 }  // namespace
 
@@ -133,11 +104,10 @@ Status Loader::load(OpenObject& object, std::vector<Want> wants, const Loaded& l
     for (std::size_t begin = 0; begin < open.size(); begin += at_once) {
       MDFS_TRY(stopped(stop));
       const std::size_t count = std::min(at_once, open.size() - begin);
-      ByteBudget::Share share =
-          stop ? core_.loads.wait_for(count * each, kStopPoll, stop) : core_.loads.wait_for(count * each);
+      ByteBudget::Share share = core_.loads.wait_for(count * each, kStopPoll, stop);
       if (!share) return interrupted();
-      const StoppableEntry entry(object.barrier, stop);
-      if (!entry.is_inside()) return interrupted();
+      const InsideBarrier inside(object.barrier, stop);
+      if (!inside) return interrupted();
       auto operation = std::make_shared<LoadOperation>(core_, object, &loaded);
       std::vector<std::pair<std::size_t, BufferRef>> covered;
       {

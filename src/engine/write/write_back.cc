@@ -162,9 +162,8 @@ Result<ByteBudget::Share> WriteBack::admit(std::size_t bytes, const Stop& stop) 
   // The turn comes first, so that a later thread does not take the space that an earlier one waits for. Write-back
   // itself needs no share: it frees space.
   MDFS_TRY(stopped(stop));
-  ByteBudget::Share share =
-      stop ? core_.writes.wait_for(bytes, std::chrono::milliseconds(kIdleCheckMs), stop) : core_.writes.wait_for(bytes);
-  if (!share) return Error{Errc::kCancelled, "the caller was interrupted"};
+  ByteBudget::Share share = core_.writes.wait_for(bytes, std::chrono::milliseconds(kIdleCheckMs), stop);
+  if (!share) return interrupted();
   MDFS_TRY(wait_for_room(stop));
   return share;
 }
