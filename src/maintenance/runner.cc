@@ -388,14 +388,13 @@ Turn Runner::turn() {
 void Runner::run_step(OperationKind kind, Slot& where, OperationRecord& record) {
   const std::int64_t began_ns = environment_.monotonic_ns();
   OperationRun run(kind, record, may_write(kind, record), where.stop, readers_);
-  Result<bool> done = false;
-  if (const Status before = may_go_on(kind, record); before.ok())
-    done = where.operation->step(run);
-  else
-    done = before.error();
-  // An operation that may not write finds nothing to do.
-  if (done.ok() && *done)
-    if (const Status after = may_go_on(kind, record); !after.ok()) done = after.error();
+  const auto step = [&]() -> Result<bool> {
+    MDFS_TRY(may_go_on(kind, record));
+    MDFS_TRY_ASSIGN(const bool is_over, where.operation->step(run));
+    if (is_over) MDFS_TRY(may_go_on(kind, record));  // an operation that may not write finds nothing to do
+    return is_over;
+  };
+  Result<bool> done = step();
   where.saved = false;
   count_time(where, record);
   if (done.ok() && (*done || where.operation->at_checkpoint())) where.checkpoint = record;

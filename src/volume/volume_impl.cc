@@ -59,7 +59,6 @@ Status VolumeImpl::close() {
   Status status;
   if (!store_->read_only()) {
     status = write_back_all(0);
-    if (!status.ok()) status = write_back_all(0);  // it may be an error of before that nobody has been told
     free_queued_orphans(kFreeingBudgetNs);
   } else if (!opened_read_only_) {
     status = Error{Errc::kIo, "unsynced data are lost: " + store_->read_only_reason()};

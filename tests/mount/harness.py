@@ -187,7 +187,8 @@ class Mounted:
         if os.path.ismount(self.path) or is_dead(self.path):
             subprocess.run([MDFS, "umount", self.path], stderr=subprocess.DEVNULL, check=False)
             subprocess.run(["umount", "-l", self.path], stderr=subprocess.DEVNULL, check=False)
-        shutil.rmtree(self.folder, ignore_errors=not os.path.exists(self.folder))
+        if os.path.exists(self.folder):
+            shutil.rmtree(self.folder)
 
     def __truediv__(self, name):
         return os.path.join(self.path, name)

@@ -16,7 +16,6 @@ namespace mdfs::tools {
 namespace {
 
 constexpr unsigned kTriesForAWindow = 200;
-constexpr std::uint64_t kMostPieces = 1u << 20;  // extents of one window
 
 // At random, no two with a common extent, nor with those in `taken`: what one window has read is no help to another.
 // Together they take at most so many extents, or one window.
@@ -28,7 +27,6 @@ Windows disjoint_windows(const geometry::Geometry& image, const geometry::Coord&
   for (unsigned tries = 0; windows.size() < count && tries < count * kTriesForAWindow; ++tries) {
     const geometry::Window window = sim::random_window(image, length, random);
     const geometry::Box box = geometry::byte_box(image, window);
-    if (geometry::piece_count(bytes, box) > kMostPieces) break;
     std::vector<std::uint64_t> extents;
     for (const geometry::Piece& piece : geometry::decompose(bytes, box))
       extents.push_back(geometry::extent_index(bytes, piece.extent));

@@ -161,16 +161,14 @@ Result<std::vector<sim::TraceEntry>> entries_of(const ReplayTrace& trace, const 
       const model::ByteRange& range = *asked.request.range;
       if (range.offset + range.length > image.geometry->size_bytes()) return bad("bytes past the end of the image");
       entry.windows = windows_of(*image.geometry, range);
-      for (const geometry::Window& one : entry.windows)
-        if (const Status fits = sim::check_length(*image.geometry, one.length); !fits.ok())
-          return bad(fits.error().where);
     } else {
       const auto window = geometry::parse_window(*image.geometry, asked.request.window);
       if (!window.ok()) return bad(window.error().where);
-      if (const Status fits = sim::check_length(*image.geometry, window->length); !fits.ok())
-        return bad(fits.error().where);
       entry.windows.push_back(*window);
     }
+    for (const geometry::Window& one : entry.windows)
+      if (const Status fits = sim::check_length(*image.geometry, one.length); !fits.ok())
+        return bad(fits.error().where);
     const std::uint64_t client = asked.request.client;
     if (!independent && client != 0 && !asked.request.write && !asked.ahead) {
       if (const auto last = last_read.find(client); last != last_read.end()) entry.after = last->second;
