@@ -300,6 +300,7 @@ class Commands(MountTest):
         self.refused("already exists", "image", "import", self.at("a.npy"), a)
         self.refused("axes", "image", "import", self.at("a.npy"), new, "--axes", "zyx")
         self.refused("twice", "image", "import", self.at("a.npy"), new, "--axes", "yy")
+        self.refused("c stands for the channels", "image", "create", new, "--shape", "7x8x9", "--axes", "cyx")
         self.refused("codec", "image", "import", self.at("a.npy"), new, "--codec", "lzma")
         self.refused("codec", "image", "import", self.at("a.npy"), new, "--codec", "zstd:20")
         self.refused("extent", "image", "import", self.at("a.npy"), new, "--extent", "0x8")

@@ -324,6 +324,13 @@ class Files(unittest.TestCase):
         command[1] = "sata-disk-zoned"
         self.assertEqual(load(*command, 0.9)["delay_s"]["mean"], load(*command, 0)["delay_s"]["mean"])
 
+    def test_lengths_that_are_too_large_are_invalid_values(self):
+        for option in (["--shape", "4096x4096", "--extent", "4096x4096"], ["--shape", "99999999999x99999999999"]):
+            done = subprocess.run([PROGRAM, "window", "nvme", "0,0,1,1", *option], capture_output=True, text=True,
+                                  check=False)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(option[0], done.stderr)
+
     def test_figures_are_svg(self):
         path = self.folder / "load.svg"
         run("poisson", "fixed-server", "--loads", "0.2,0.5,0.8", "--windows", 200, "--plot", path)

@@ -66,6 +66,8 @@ Status create_command(const CreateArguments& arguments) {
   std::string axes =
       arguments.image.axes.empty() ? std::string(kAxes.substr(kAxes.size() - shape.rank)) : arguments.image.axes;
   if (axes.ends_with('c')) axes.pop_back();
+  if (axes.find('c') != std::string::npos)
+    return {Errc::kUsage, fmt::format("--axes {}: c stands for the channels, which come last", arguments.image.axes)};
   if (axes.size() != shape.rank)
     return {Errc::kUsage, fmt::format("--axes {}: must be {} letters, one for each length of --shape",
                                       arguments.image.axes, shape.rank)};

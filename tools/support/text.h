@@ -14,11 +14,13 @@ using mdfs::format_size;
 using mdfs::parse_number;
 using mdfs::parse_size;
 
-// The same; the error names the option or file.
+// The same; the error names the option or file. A value of an option that is too large is an invalid value.
 template <typename T>
 Result<T> named(std::string_view what, Result<T> result) {
   if (result.ok()) return result;
-  return Error{result.error().code, std::string(what) + ": " + result.error().where};
+  Errc code = result.error().code;
+  if (what.starts_with("--") && (code == Errc::kTooBig || code == Errc::kOverflow)) code = Errc::kInvalidArgument;
+  return Error{code, std::string(what) + ": " + result.error().where};
 }
 
 }  // namespace mdfs::tools
