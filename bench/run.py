@@ -8,6 +8,7 @@ import argparse
 import os
 import pathlib
 import signal
+import subprocess
 import sys
 
 from mdfsbench import (ageing, cold, durable, fill, ingest, life, many, peers, planes, scale, scan, simulator, small,
@@ -37,8 +38,8 @@ def arguments():
     return options
 
 
-def measure(context, names):
-    """All rows, and what could not be measured, with reasons."""
+def measure(context, names, keep):
+    """All rows, and what could not be measured, with reasons. `keep` is called after each group with what there is."""
     rows, skipped, failed = [], {}, {}
     for name in names:
         try:
@@ -46,9 +47,11 @@ def measure(context, names):
         except Skip as reason:
             say(f"SKIPPED {name}: {reason}")
             skipped[name] = str(reason)
-        except (Failed, OSError, AssertionError) as reason:  # the rows of the others are kept
+        # The rows of the others are kept.
+        except (Failed, OSError, AssertionError, subprocess.SubprocessError) as reason:
             say(f"FAILED {name}: {reason}")
             failed[name] = str(reason)
+        keep(rows, skipped | failed)
     return rows, skipped, failed
 
 
@@ -60,15 +63,20 @@ def main():
         signal.signal(number, lambda n, _: sys.exit(128 + n))
     here = machine() | {"warm_cache": warm.DEFAULT_CACHE}
     say(f"on {here['text']}, load {here['load']}")
+
+    def texts(rows, missing):
+        return {"txt": table.as_text(rows), "json": table.as_json(rows, here, missing),
+                "md": table.as_markdown(rows, here)}
+
+    def keep(rows, missing):
+        if options.save:
+            options.save.mkdir(parents=True, exist_ok=True)
+            for suffix, text in texts(rows, missing).items():
+                (options.save / f"bench.{suffix}").write_text(text)
+
     with Context(options) as context:
-        rows, skipped, failed = measure(context, options.group or list(GROUPS))
-    texts = {"txt": table.as_text(rows), "json": table.as_json(rows, here, skipped | failed),
-             "md": table.as_markdown(rows, here)}
-    print(texts["json" if options.json else "md" if options.markdown else "txt"], end="")
-    if options.save:
-        options.save.mkdir(parents=True, exist_ok=True)
-        for suffix, text in texts.items():
-            (options.save / f"bench.{suffix}").write_text(text)
+        rows, skipped, failed = measure(context, options.group or list(GROUPS), keep)
+    print(texts(rows, skipped | failed)["json" if options.json else "md" if options.markdown else "txt"], end="")
     return 1 if failed else 0
 
 

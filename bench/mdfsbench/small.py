@@ -20,7 +20,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "mount"))
 from compare_mounts import commit_tree  # noqa: E402
 
 GROUP = "small"
-FILES, FOLDER_FILES = 10_000, 100
+FILES, FOLDER_FILES = 9_000, 100  # passthrough_ll holds all and git's copies open: fewer than 20 000
 MEAN_BYTES = 13_000
 EXAMPLE = pathlib.Path("/usr/share/doc/libfuse3-dev/examples/passthrough_ll.c")
 PASSTHROUGH = "passthrough_ll"

@@ -146,7 +146,7 @@ class DiskCondition(unittest.TestCase):
                 self.acknowledged = {}
                 self.volume = Mounted(3, "96M", "cache=64M,commit=600")
                 self.addCleanup(self.volume.remove)
-                self.assertTrue(self.put("before", 40 * MIB))
+                self.assertTrue(self.put("before", 120 * MIB))  # at least 16 MiB of them lie above 24 MiB of a disk
                 more = ["24M"] if words[1] == "resize" else []
                 if words[1] == "replace":
                     more = [self.new_disk(number)]
