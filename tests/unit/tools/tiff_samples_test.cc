@@ -93,6 +93,24 @@ TEST_F(TiffSamplesTest, IntegersOf64BitsAreRefusedByName) {
   }
 }
 
+TEST_F(TiffSamplesTest, GreySamplesOfAnOddNumberOfBitsAreRefusedByThatNumber) {
+  for (unsigned bits = 1; bits <= 16; ++bits) {
+    MadeTiff tiff;
+    tiff.width = 16;
+    tiff.changes = {{0, 258, bits}, {0, 256, 8}};  // there are more bytes than these rows have
+    put("a.tif", tiff.bytes());
+    const auto source = open_source(path("a.tif"), {});
+    if (bits == 1 || bits % 2 == 0) {
+      EXPECT_TRUE(source.ok()) << bits << " bits: " << source.error().message();
+      continue;
+    }
+    ASSERT_FALSE(source.ok()) << bits;
+    EXPECT_EQ(source.error().code, Errc::kNotSupported);
+    EXPECT_NE(source.error().where.find(fmt::format("samples of {} bits", bits)), std::string::npos)
+        << source.error().where;
+  }
+}
+
 TEST_F(TiffSamplesTest, ASinglePageIsReadAlone) {
   WrittenTiff tiff;
   tiff.element = 8;
