@@ -182,8 +182,9 @@ def cold_row(context, disks, stores, name, codec, case):
         pages = -(-int(planned) // PAGE)
         floors.append(context.time_reads(stores.source.npy, "--direct", "--bytes", pages * PAGE, "--count", 4, "--seed",
                                          seed)["mean_ms"])
-    return beside(f"{name}, {codec}, {case.name}, cold", {who: statistics.median(found) for who, found in times.items()},
-                  "ms", statistics.mean(floors), "its stored bytes by one O_DIRECT read")
+    medians = {who: statistics.median(found) for who, found in times.items()}
+    return beside(f"{name}, {codec}, {case.name}, cold", medians, "ms", statistics.mean(floors),
+                  "its stored bytes by one O_DIRECT read")
 
 
 def apart(source, lengths, count, seed):
