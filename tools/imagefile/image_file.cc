@@ -73,9 +73,10 @@ Result<std::unique_ptr<ImageSource>> open_tiff(const std::string& path, tools::F
                    fmt::format("{}: integers of {} bits, which OpenImageIO does not read; convert the file to NPY",
                                file.name(), layout.bits)};
     if (layout.bits > 1 && layout.bits % 2 == 1 && !has_palette(layout))
-      return Error{Errc::kNotSupported,
-                   fmt::format("{}: samples of {} bits, which OpenImageIO does not read; it must be 1 or an even number",
-                               file.name(), layout.bits)};
+      return Error{
+          Errc::kNotSupported,
+          fmt::format("{}: samples of {} bits, which OpenImageIO does not read; it must be 1 or an even number",
+                      file.name(), layout.bits)};
   }
   if (tiff.palette) MDFS_TRY(check_palettes(bytes, tiff, first, std::min(end, tiff.pages), file.name()));
   MDFS_TRY_ASSIGN(std::unique_ptr<ImageSource> source, open_oiio(path, options.page, facts));
