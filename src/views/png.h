@@ -3,18 +3,11 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 
-#include "base/bytes.h"
-#include "base/result.h"
+#include "views/encoder.h"
 #include "views/raster.h"
 
 namespace mdfs::views {
-
-// Bytes that an encoder has finished, in order.
-using ByteSink = std::function<Status(ConstBytes)>;
-// Fills one row with samples in the order of the host; called once for each row, from the first to the last.
-using RowSource = std::function<Status(MutableBytes row)>;
 
 inline constexpr std::uint32_t kMaxPngSide = 0x7FFFFFFF;
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "views/jpeg.h"
 #include "views/png.h"
 #include "views/window_reader.h"
 
@@ -47,9 +48,19 @@ class Rows {
   std::size_t at_ = 0, filled_ = 0;
 };
 
+// An encoded format, and the most bytes of a picture in it.
+struct Encoder {
+  std::uint64_t (*max_bytes)(const Raster& raster);
+  Status (*encode)(const Raster& raster, const RowSource& rows, const ByteSink& sink);
+};
+Encoder encoder_of(Format format) {
+  MDFS_CHECK(format == Format::kPng || format == Format::kJpg);
+  return format == Format::kPng ? Encoder{max_png_bytes, encode_png} : Encoder{max_jpeg_bytes, encode_jpeg};
+}
+
 // Writes the encoded bytes from the start of the staging; returns their number.
 Result<std::uint64_t> encode(volume::Volume& volume, volume::Ino image, const ViewFile& window, const Raster& raster,
-                             Staging& into, const engine::Stop& stop) {
+                             const Encoder& encoder, Staging& into, const engine::Stop& stop) {
   WindowReader reader(volume, image, std::make_shared<const ViewFile>(window));
   Rows rows(reader, raster, stop);
   std::uint64_t size = 0;
@@ -59,7 +70,7 @@ Result<std::uint64_t> encode(volume::Volume& volume, volume::Ino image, const Vi
     size += bytes.size();
     return {};
   };
-  const Status status = encode_png(
+  const Status status = encoder.encode(
       raster, [&](MutableBytes row) { return rows.next(row); }, sink);
   if (!status.ok()) return status.error();
   return size;
@@ -70,16 +81,16 @@ Result<std::uint64_t> encode(volume::Volume& volume, volume::Ino image, const Vi
 Result<std::shared_ptr<View>> RenderedView::open(volume::Volume& volume, volume::Ino image,
                                                  const geometry::Geometry& geometry, const WindowName& name,
                                                  StagingPool& pool, std::uint32_t owner, const engine::Stop& stop) {
-  MDFS_CHECK(name.format == Format::kPng);
+  const Encoder encoder = encoder_of(name.format);
   MDFS_TRY_ASSIGN(const Raster raster, raster_of(geometry, name));
   MDFS_TRY_ASSIGN(const ViewFile window, view_window(geometry, {name.window, Format::kRaw}));
   const std::uint64_t most = std::min(kMaxWindowBytes, pool.limits().window_bytes);
   if (window.data_bytes > most)
     return Error{Errc::kTooBig, fmt::format("a window of {} bytes; a .{} shows at most {}", window.data_bytes,
                                             suffix(name.format), most)};
-  MDFS_TRY_ASSIGN(auto staging, Staging::create(pool, owner, max_png_bytes(raster)));
+  MDFS_TRY_ASSIGN(auto staging, Staging::create(pool, owner, encoder.max_bytes(raster)));
   for (unsigned attempt = 1;; ++attempt) {
-    const auto size = encode(volume, image, window, raster, *staging, stop);
+    const auto size = encode(volume, image, window, raster, encoder, *staging, stop);
     if (size.ok()) return std::shared_ptr<View>(new RenderedView(std::move(staging), *size));
     if (size.error().code != Errc::kStaleDisk || attempt == kAttempts) return size.error();
   }

@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "geometry/window_spec.h"
+#include "views/jpeg.h"
 #include "views/npy.h"
 #include "views/png.h"
 #include "views/pnm.h"
@@ -26,12 +27,17 @@ struct FormatInfo {
   std::string_view suffix;
   bool rendered;
   unsigned channels;
+  unsigned sample_bytes = 2;        // of the largest samples of a picture
+  std::uint64_t side = UINT64_MAX;  // most samples along each axis of a picture
 };
 constexpr unsigned kAnyArray = 0;
 constexpr std::array kFormats = {
-    FormatInfo{Format::kRaw, "raw", false, kAnyArray}, FormatInfo{Format::kNpy, "npy", false, kAnyArray},
-    FormatInfo{Format::kPgm, "pgm", false, 0b0001},    FormatInfo{Format::kPpm, "ppm", false, 0b0100},
-    FormatInfo{Format::kPng, "png", true, 0b1111},
+    FormatInfo{Format::kRaw, "raw", false, kAnyArray},
+    FormatInfo{Format::kNpy, "npy", false, kAnyArray},
+    FormatInfo{Format::kPgm, "pgm", false, 0b0001},
+    FormatInfo{Format::kPpm, "ppm", false, 0b0100},
+    FormatInfo{Format::kPng, "png", true, 0b1111, 2, kMaxPngSide},
+    FormatInfo{Format::kJpg, "jpg", true, 0b0101, 1, kMaxJpegSide},
 };
 
 const FormatInfo& info(Format format) { return kFormats[static_cast<std::size_t>(format)]; }
@@ -50,9 +56,10 @@ std::string allowed_channels(unsigned mask) {
 }
 
 Result<Raster> find_raster(const Geometry& geometry, const Window& window, const FormatInfo& format) {
-  if (geometry.type != ElementType::kU8 && geometry.type != ElementType::kU16)
+  if (geometry.type != ElementType::kU8 && (geometry.type != ElementType::kU16 || format.sample_bytes < 2))
     return Error{Errc::kInvalidArgument,
-                 fmt::format("{} requires u8 or u16 samples; the image has {}", format.suffix, name(geometry.type))};
+                 fmt::format("{} requires {} samples; the image has {}", format.suffix,
+                             format.sample_bytes == 1 ? "u8" : "u8 or u16", name(geometry.type))};
   const unsigned channels = window.channel ? 1 : geometry.channels;
   if (channels > 32 || ((format.channels >> (channels - 1)) & 1) == 0)
     return Error{Errc::kInvalidArgument, fmt::format("{} holds {}; the window has {} (c0, c1, .. picks one)",
@@ -65,7 +72,10 @@ Result<Raster> find_raster(const Geometry& geometry, const Window& window, const
                  fmt::format("{} requires two axes; the window has {} (an axis given as one index is dropped)",
                              format.suffix, lengths.size())};
   const Raster raster{lengths[1], lengths[0], channels, element_bytes(geometry.type)};
-  if (format.rendered && (raster.row_bytes() > kMaxRenderedRowBytes || raster.height > kMaxPngSide))
+  if (std::max(raster.width, raster.height) > format.side)
+    return Error{Errc::kInvalidArgument, fmt::format("{} holds at most {} rows and columns; the window has {} and {}",
+                                                     format.suffix, format.side, raster.height, raster.width)};
+  if (format.rendered && raster.row_bytes() > kMaxRenderedRowBytes)
     return Error{Errc::kInvalidArgument, fmt::format("{} holds rows of at most {} bytes; those of the window have {}",
                                                      format.suffix, kMaxRenderedRowBytes, raster.row_bytes())};
   return raster;

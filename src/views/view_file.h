@@ -17,9 +17,9 @@
 
 namespace mdfs::views {
 
-enum class Format : std::uint8_t { kRaw, kNpy, kPgm, kPpm, kPng };
+enum class Format : std::uint8_t { kRaw, kNpy, kPgm, kPpm, kPng, kJpg };
 
-std::string_view suffix(Format format);  // "raw", "npy", "pgm", "ppm", "png"
+std::string_view suffix(Format format);  // "raw", "npy", "pgm", "ppm", "png", "jpg"
 // All others are read-only; raw and npy replace the window when written.
 constexpr bool is_writable(Format format) { return format == Format::kRaw || format == Format::kNpy; }
 // True if the bytes are encoded when the file is opened: their number is unknown before.

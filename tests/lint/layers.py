@@ -28,6 +28,7 @@ THIRD_PARTY = {
     "zlib": {"tools"},
     "lzma": {"tools"},
     "spng": {"views"},
+    "jpeglib": {"views"},
     "liburing": {"device"},
     "blkid/": {"device"},
     "fuse": {"fuse"},

@@ -103,6 +103,21 @@ class Windows(harness.MountTest):
                          ((9, 5), deep[2, 3:8, 7:16].astype(">u2").tobytes()))
         self.assertErrno(errno.EACCES, open, name, "r+b")
 
+    def test_a_jpg_shows_the_window_to_other_programs(self):
+        rows, columns = np.mgrid[0:64, 0:96]
+        data = np.stack([rows + columns, 2 * rows + 40, 200 - columns], axis=-1).astype("u1")
+        make_image(self.at("scan"), data.shape[:2], channels=3)
+        write_all(self.at("scan"), data.tobytes())
+        name = self.at("scan@/win/y16+32,x8+40.jpg")
+        self.assertEqual(os.stat(name).st_size, 0)
+        jpg = read_all(name)
+        done = subprocess.run(["ffmpeg", "-v", "error", "-f", "jpeg_pipe", "-i", "-", "-f", "rawvideo", "-pix_fmt",
+                               "rgb24", "-"], input=jpg, capture_output=True, check=True)
+        shown = np.frombuffer(done.stdout, "u1").reshape(32, 40, 3).astype(int)
+        self.assertLessEqual(np.abs(shown - data[16:48, 8:48]).max(), 8)
+        self.image("deep", (30, 40), "u16")
+        self.assertErrno(errno.ENOENT, os.stat, self.at("deep@/win/all.jpg"))
+
     def test_an_open_png_keeps_its_version(self):
         data = self.image("scan", (2000, 3000))
         name = self.at("scan@/win/all.png")

@@ -6,9 +6,15 @@
 #include <rapidcheck/gtest.h>
 #include <spng.h>
 
+#include <cmath>
+#include <cstdio>
+// jpeglib.h needs <cstdio> before it.
+#include <jpeglib.h>
+
 #include "small_image.h"
 #include "support/fake_volume.h"
 #include "support/temp_dir.h"
+#include "views/jpeg.h"
 #include "views/png.h"
 
 namespace mdfs::views {
@@ -32,6 +38,34 @@ Decoded decode(ConstBytes png) {
   result.samples.resize(size);
   EXPECT_EQ(spng_decode_image(context, result.samples.data(), size, SPNG_FMT_PNG, 0), 0);
   spng_ctx_free(context);
+  return result;
+}
+
+struct DecodedJpeg {
+  geometry::Coord shape{};  // rows, columns, channels
+  ByteVector samples;
+};
+
+DecodedJpeg decode_jpeg(ConstBytes jpeg) {
+  jpeg_error_mgr errors{};
+  jpeg_decompress_struct decompress{};
+  decompress.err = jpeg_std_error(&errors);
+  jpeg_create_decompress(&decompress);
+  jpeg_mem_src(&decompress, reinterpret_cast<const unsigned char*>(jpeg.data()), jpeg.size());
+  EXPECT_EQ(jpeg_read_header(&decompress, TRUE), JPEG_HEADER_OK);
+  jpeg_start_decompress(&decompress);
+  DecodedJpeg result;
+  result.shape = {decompress.output_height, decompress.output_width,
+                  static_cast<std::uint64_t>(decompress.output_components)};
+  const std::size_t row_bytes = result.shape[1] * result.shape[2];
+  result.samples.resize(result.shape[0] * row_bytes);
+  while (decompress.output_scanline < decompress.output_height) {
+    auto* row = reinterpret_cast<JSAMPROW>(result.samples.data() + decompress.output_scanline * row_bytes);
+    jpeg_read_scanlines(&decompress, &row, 1);
+  }
+  jpeg_finish_decompress(&decompress);
+  jpeg_destroy_decompress(&decompress);
+  EXPECT_EQ(errors.num_warnings, 0);
   return result;
 }
 
@@ -97,6 +131,61 @@ RC_GTEST_FIXTURE_PROP(RenderedViewTest, APngHoldsTheSamplesOfItsWindow, ()) {
   RC_ASSERT(*count == std::min(piece.size(), png.size() - std::min(offset, png.size())));
   RC_ASSERT(std::equal(piece.begin(), piece.begin() + static_cast<std::ptrdiff_t>(*count),
                        png.begin() + static_cast<std::ptrdiff_t>(std::min(offset, png.size()))));
+}
+
+TEST_F(RenderedViewTest, AJpegShowsSmoothSamplesWithinAFewSteps) {
+  for (const unsigned channels : {1u, 3u})
+    for (const auto& [height, width] : {std::pair<std::uint64_t, std::uint64_t>{1, 1}, {37, 61}, {300, 200}}) {
+      const Geometry geometry = make("yx", {height, width}, channels, ElementType::kU8);
+      const volume::Ino ino = add(geometry);
+      ByteVector& samples = volume_.bytes(ino);
+      for (std::size_t i = 0; i < samples.size(); ++i) {
+        const std::uint64_t x = i / channels % width, y = i / channels / width, c = i % channels;
+        samples[i] = static_cast<std::byte>((x + 2 * y) / 5 + 30 * c + 20);
+      }
+      const auto staging = pool();
+      const auto view = open(ino, geometry, "all.jpg", *staging);
+      ASSERT_TRUE(view.ok()) << view.error().message();
+      const DecodedJpeg decoded = decode_jpeg(bytes_of(**view));
+      EXPECT_EQ(decoded.shape, (geometry::Coord{height, width, channels}));
+      ASSERT_EQ(decoded.samples.size(), samples.size());
+      for (std::size_t i = 0; i < samples.size(); ++i)
+        ASSERT_LE(std::abs(std::to_integer<int>(samples[i]) - std::to_integer<int>(decoded.samples[i])), 6) << i;
+    }
+}
+
+TEST_F(RenderedViewTest, AJpegOfNoiseFitsTheBound) {
+  for (const unsigned channels : {1u, 3u})
+    for (const auto& [height, width] :
+         {std::pair<std::uint64_t, std::uint64_t>{1, 1}, {700, 1}, {1, 60000}, {300, 500}}) {
+      const Geometry geometry = make("yx", {height, width}, channels, ElementType::kU8);
+      const volume::Ino ino = add(geometry);
+      std::uint64_t state = 1;
+      for (std::byte& byte : volume_.bytes(ino)) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        byte = static_cast<std::byte>((state >> 63) * 255);  // black and white
+      }
+      const auto staging = pool();
+      const auto view = open(ino, geometry, "all.jpg", *staging);
+      ASSERT_TRUE(view.ok()) << view.error().message();
+      const ByteVector jpeg = bytes_of(**view);
+      EXPECT_LE(jpeg.size(), max_jpeg_bytes({width, height, channels, 1}));
+      EXPECT_EQ(decode_jpeg(jpeg).shape, (geometry::Coord{height, width, channels}));
+    }
+}
+
+TEST(EncodeJpeg, AnErrorOfTheRowsOrOfTheSinkEndsTheEncoding) {
+  const Raster raster{500, 500, 3, 1};
+  unsigned rows = 0;
+  const auto noise = [&](MutableBytes row) -> Status {
+    for (std::size_t i = 0; i < row.size(); ++i) row[i] = static_cast<std::byte>((i * i * 7919 + rows * 31) >> 3);
+    return ++rows == 400 ? Status(Errc::kCorrupt, "row") : Status();
+  };
+  const ByteSink take = [](ConstBytes) { return Status(); };
+  EXPECT_EQ(encode_jpeg(raster, noise, take).error().code, Errc::kCorrupt);
+  rows = 1000;
+  const ByteSink refuse = [](ConstBytes) { return Status(Errc::kNoSpace, "sink"); };
+  EXPECT_EQ(encode_jpeg(raster, noise, refuse).error().code, Errc::kNoSpace);
 }
 
 // Random bytes are as large as a PNG can become.
@@ -179,6 +268,19 @@ TEST(PngName, APictureHasTwoAxesAndUpToFourChannelsOf8Or16Bits) {
   const Geometry photo = make("yx", {4, 4}, 3, ElementType::kU8);
   EXPECT_FALSE(known_size(photo, *parse_window_name(photo, "all.png"))->has_value());
   EXPECT_EQ(**known_size(photo, *parse_window_name(photo, "all.raw")), 48u);
+}
+
+TEST(JpegName, APictureHasTwoAxesAndOneOrThreeChannelsOf8Bits) {
+  const Geometry deep = make("yx", {4, 4}, 1, ElementType::kU16);
+  ASSERT_FALSE(parse_window_name(deep, "all.jpg").ok());
+  EXPECT_NE(parse_window_name(deep, "all.jpg").error().where.find("jpg requires u8 samples"), std::string::npos);
+  EXPECT_FALSE(parse_window_name(make("yx", {4, 4}, 1, ElementType::kF32), "all.jpg").ok());
+  EXPECT_FALSE(parse_window_name(make("yx", {4, 4}, 4, ElementType::kU8), "all.jpg").ok());
+  EXPECT_TRUE(parse_window_name(make("yx", {4, 4}, 4, ElementType::kU8), "c3.jpg").ok());
+  EXPECT_TRUE(parse_window_name(make("yx", {4, 4}, 3, ElementType::kU8), "all.jpg").ok());
+  const Geometry high = make("yx", {kMaxJpegSide + 1, 2}, 1, ElementType::kU8);
+  EXPECT_FALSE(parse_window_name(high, "all.jpg").ok());
+  EXPECT_TRUE(parse_window_name(high, "y1+" + std::to_string(kMaxJpegSide) + ".jpg").ok());
 }
 
 TEST(TextView, EveryPieceIsThatOfTheText) {
