@@ -33,6 +33,7 @@ enum class NodeKind : std::uint8_t {
   kInfo,           // info.json
   kImageNpy,       // NAME.npy
   kImageRaw,       // NAME.raw
+  kImageTiff,      // NAME.tif
   kHeader,         // NAME.nhdr and the like: `name` is the file with the samples
   kWindow,         // win/<spec>.<suffix>
   kZarrFile,       // a file in ome.zarr/

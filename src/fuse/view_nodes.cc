@@ -11,6 +11,7 @@
 #include "fuse/zarr_nodes.h"
 #include "views/info_json.h"
 #include "views/rendered_view.h"
+#include "views/tiff.h"
 
 namespace mdfs::fuse {
 namespace {
@@ -33,7 +34,7 @@ mode_t directory_mode(mode_t image_mode) {
   return S_IFDIR | readable | readable >> 2 | writable >> 1;
 }
 
-constexpr std::string_view kRawSuffix = "raw";
+constexpr std::string_view kRawSuffix = "raw", kTiffSuffix = "tif";
 std::string data_file_of(std::string_view image) { return fmt::format("{}.{}", image, kRawSuffix); }
 
 // Of a kHeader. kNotFound: the format cannot describe the image as it is now.
@@ -41,6 +42,13 @@ Result<std::string> header_text(const volume::ImageInfo& info, const NodeSpec& s
   auto text = views::detached_header(info.geometry, spec.header, spec.name);
   if (!text.ok()) return Error{Errc::kNotFound, text.error().where};
   return text;
+}
+
+// kNotFound: TIFF cannot hold the image as it is now.
+Result<views::TiffLayout> tiff_layout(const geometry::Geometry& geometry) {
+  auto layout = views::TiffLayout::of(geometry);
+  if (!layout.ok()) return Error{Errc::kNotFound, layout.error().where};
+  return layout;
 }
 
 views::ViewFile whole_image(const geometry::Geometry& geometry, NodeKind kind) {
@@ -69,11 +77,17 @@ Result<std::shared_ptr<const Node>> mirrored(Server& server, NodeId parent, Ino 
                            .canonical = {}});
 }
 
-// NAME.npy, NAME.raw and the headers that lead to NAME.raw.
+// NAME.npy, NAME.raw, NAME.tif and the headers that lead to NAME.raw.
 Result<std::shared_ptr<const Node>> whole_image_file(Server& server, NodeSpec spec, const std::string& image,
                                                      std::string_view suffix) {
   if (suffix == "npy" || suffix == kRawSuffix) {
     spec.kind = suffix == "npy" ? NodeKind::kImageNpy : NodeKind::kImageRaw;
+    return node_for(server, std::move(spec));
+  }
+  if (suffix == kTiffSuffix) {
+    MDFS_TRY_ASSIGN(const geometry::Geometry geometry, server.volume().image_geometry(spec.ino));
+    MDFS_TRY(tiff_layout(geometry));
+    spec.kind = NodeKind::kImageTiff;
     return node_for(server, std::move(spec));
   }
   const auto format = views::parse_header_suffix(suffix);
@@ -132,6 +146,10 @@ Result<std::uint64_t> size_of(Server& server, const Node& node) {
   if (node.spec.kind == NodeKind::kHeader) {
     MDFS_TRY_ASSIGN(const std::string text, header_text(info, node.spec));
     return std::uint64_t{text.size()};
+  }
+  if (node.spec.kind == NodeKind::kImageTiff) {
+    MDFS_TRY_ASSIGN(const views::TiffLayout layout, tiff_layout(info.geometry));
+    return layout.size_bytes();
   }
   if (node.spec.kind == NodeKind::kZarrFile) return zarr_file_size(info.geometry, node.spec.zarr);
   const auto size = views::known_size(info.geometry, node.spec.window);
@@ -197,6 +215,7 @@ Result<std::shared_ptr<const Node>> look_up_view(Server& server, NodeId parent, 
     case NodeKind::kInfo:
     case NodeKind::kImageNpy:
     case NodeKind::kImageRaw:
+    case NodeKind::kImageTiff:
     case NodeKind::kHeader:
     case NodeKind::kWindow:
     case NodeKind::kZarrFile:
@@ -274,6 +293,9 @@ Result<std::unique_ptr<Handle>> open_view(Server& server, std::shared_ptr<const 
   } else if (spec.kind == NodeKind::kHeader) {
     MDFS_TRY_ASSIGN(std::string text, header_text(info, spec));
     handle->view = std::make_shared<views::TextView>(std::move(text));
+  } else if (spec.kind == NodeKind::kImageTiff) {
+    MDFS_TRY_ASSIGN(views::TiffLayout layout, tiff_layout(info.geometry));
+    handle->view = std::make_shared<views::TiffView>(server.volume(), spec.ino, std::move(layout));
   } else if (spec.kind == NodeKind::kZarrFile) {
     MDFS_TRY_ASSIGN(handle->view, open_zarr_file(server.volume(), info.geometry, spec));
     handle->chunk = chunk_window(info.geometry, spec.zarr);
@@ -339,6 +361,8 @@ Result<std::vector<volume::DirectoryEntry>> read_view_directory(Server& server, 
     names.emplace_back(node.spec.name + ".npy", DT_REG);
     names.emplace_back(data_file_of(node.spec.name), DT_REG);
     MDFS_TRY_ASSIGN(const volume::ImageInfo info, server.volume().image_info(node.spec.ino));
+    if (views::TiffLayout::of(info.geometry).ok())
+      names.emplace_back(fmt::format("{}.{}", node.spec.name, kTiffSuffix), DT_REG);
     for (const views::HeaderFormat format : views::kHeaderFormats)
       if (views::check_header(info.geometry, format, data_file_of(node.spec.name)).ok())
         names.emplace_back(fmt::format("{}.{}", node.spec.name, views::suffix(format)), DT_REG);

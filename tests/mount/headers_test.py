@@ -38,7 +38,7 @@ class Headers(harness.MountTest):
         make_image(self.at("half"), (5, 6), element="f16")
         self.assertErrno(errno.ENOENT, os.stat, self.at("half@/half.nhdr"))
         self.assertEqual(sorted(os.listdir(self.at("half@"))),
-                         ["half.npy", "half.raw", "info.json", "ome.zarr", "win"])
+                         ["half.npy", "half.raw", "half.tif", "info.json", "ome.zarr", "win"])
         make_image(self.at("50%d"), (5, 6))
         self.assertErrno(errno.ENOENT, os.stat, self.at("50%d@/50%d.mhd"))
         self.assertTrue(os.path.exists(self.at("50%d@/50%d.vrt")))

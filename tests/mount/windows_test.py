@@ -185,7 +185,7 @@ class Windows(harness.MountTest):
         self.assertEqual(info["size_bytes"], 200 * 300 * 6)
         self.assertEqual(sorted(os.listdir(self.at("scan@"))),
                          ["info.json", "ome.zarr", "scan.hdr", "scan.mhd", "scan.nhdr", "scan.npy", "scan.raw",
-                          "scan.vrt", "win"])
+                          "scan.tif", "scan.vrt", "win"])
         self.assertEqual(os.listdir(self.at("scan@/win")), [])
         before = info["generation"]
         write_all(self.at("scan@/win/y0+1.raw"), b"\1" * 1800)
