@@ -1,0 +1,14 @@
+"""Images on a mounted MDFS volume, indexed like NumPy arrays.
+
+    import mdfs
+    image = mdfs.open("mnt/scan")
+    window = image[10, 100:612, 200:712]
+
+The package calls libmdfs, which must be installed; the environment variable MDFS_LIBRARY names another one.
+"""
+# SPDX-License-Identifier: Apache-2.0
+from mdfs._image import Image, create, imread, imwrite, open  # pylint: disable=redefined-builtin
+from mdfs._library import library_version
+
+__all__ = ["Image", "create", "imread", "imwrite", "library_version", "open"]
+__version__ = "0.1.0"

@@ -1,0 +1,494 @@
+"""Images as arrays."""
+# SPDX-License-Identifier: Apache-2.0
+import asyncio
+import concurrent.futures
+import ctypes
+import os
+from types import TracebackType
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from mdfs import _library
+from mdfs._library import Geometry, Plan, Strides, Window, check, library
+from mdfs._selection import MOST_BOXES, Selection, result_shape, select
+
+Array = npt.NDArray[Any]
+Spec = Union[str, Any]  # "y50+30,x100+40", or an index
+
+READERS = 16  # windows under way at once, of read_many() and of indices that select many boxes
+_executor: Tuple[int, Optional[concurrent.futures.ThreadPoolExecutor]] = (0, None)
+
+
+def _pool() -> concurrent.futures.ThreadPoolExecutor:
+    """Threads of this process: those of the parent do not survive a fork."""
+    global _executor  # pylint: disable=global-statement
+    owner, pool = _executor
+    if pool is None or owner != os.getpid():
+        pool = concurrent.futures.ThreadPoolExecutor(READERS, "mdfs")
+        _executor = (os.getpid(), pool)
+    return pool
+
+
+def _samples(value: Any, dtype: "np.dtype[Any]") -> Array:
+    """The value as samples of the type. TypeError if samples could change; OverflowError for a number out of range."""
+    given = np.asarray(value)
+    if given.dtype == dtype:
+        return given
+    if isinstance(value, (np.ndarray, np.generic)) or given.dtype.kind not in "biuf":
+        if not np.can_cast(given.dtype, dtype, "safe"):
+            raise TypeError(f"samples of {given.dtype} may not fit into an image of {dtype}: use astype")
+    elif given.dtype.kind == "f" and dtype.kind != "f":
+        raise TypeError(f"numbers with a fraction do not fit into an image of {dtype}")
+    elif dtype.kind in "iu" and given.size > 0:
+        limits = np.iinfo(dtype)
+        if int(given.min()) < limits.min or int(given.max()) > limits.max:
+            raise OverflowError(f"samples of {dtype} are from {limits.min} to {limits.max}")
+    return given.astype(dtype)
+
+
+def _fits(target: Array, channels: bool) -> bool:
+    """Can libmdfs read into this array? Its strides count forwards, and channels lie side by side."""
+    if any(stride < 0 for stride in target.strides):
+        return False
+    return not channels or target.shape[-1] == 1 or target.strides[-1] == target.itemsize
+
+
+class Image:
+    """An open image, with the shape, the type and the indexing of a NumPy array.
+
+    Any number of threads may use it. A process that was forked opens the image again when it uses it first; pickling
+    keeps the path. The shape is that of the time of opening, of the last append() and of the last refresh().
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        An image on a mounted volume.
+    mode : {"r", "r+"}
+        Read, or read and write.
+    """
+
+    def __init__(self, path: Union[str, "os.PathLike[str]"], mode: str = "r") -> None:
+        if mode not in ("r", "r+"):
+            raise ValueError(f"mode {mode!r}: must be 'r' or 'r+'")
+        self.path = os.path.abspath(os.fspath(path))
+        self.mode = mode
+        self._handle: Optional[ctypes.c_void_p] = None
+        self._owner = 0
+        self.refresh()
+
+    # ---- the library
+
+    def _image(self) -> ctypes.c_void_p:
+        if self._handle is not None and self._owner == os.getpid():
+            return self._handle
+        if self._handle is None and self._owner < 0:
+            raise ValueError(f"{self.path}: the image is closed")
+        # The parent's handle stays the parent's: its descriptors are shared with it.
+        handle = ctypes.c_void_p()
+        flags = os.O_RDONLY if self.mode == "r" else os.O_RDWR
+        check(library().mdfs_open(os.fsencode(self.path), flags, ctypes.byref(handle)))
+        self._handle, self._owner = handle, os.getpid()
+        return handle
+
+    def close(self) -> None:
+        """Closes the image; it cannot be used any more."""
+        handle, self._handle = self._handle, None
+        if handle is not None and self._owner == os.getpid():
+            library().mdfs_close(handle)
+        self._owner = -1
+
+    def __enter__(self) -> "Image":
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],
+                 trace: Optional[TracebackType]) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_handle", None) is not None:
+            self.close()
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return Image, (self.path, self.mode)
+
+    def refresh(self) -> None:
+        """Takes over the shape that the image has now."""
+        geometry = Geometry(struct_bytes=ctypes.sizeof(Geometry))
+        check(library().mdfs_info(self._image(), ctypes.byref(geometry)))
+        self._geometry = geometry
+        self._rank, self._channels = geometry.rank, geometry.channels
+        last = (self._channels,) if self._channels > 1 else ()
+        names = {number: name for name, number in _library.TYPES.items()}
+        self._dtype = np.dtype(names[geometry.type])
+        self._shape = tuple(geometry.shape[:self._rank]) + last
+        self._chunks = tuple(geometry.extent[:self._rank]) + last
+
+    # ---- what it is
+
+    @property
+    def shape(self) -> Tuple[int, ...]:
+        """Lengths of the axes, slowest first; several channels are the last axis."""
+        return self._shape
+
+    @property
+    def dtype(self) -> "np.dtype[Any]":
+        return self._dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self._shape)
+
+    @property
+    def size(self) -> int:
+        """Number of samples."""
+        return int(np.prod(self._shape, dtype=object))
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self._dtype.itemsize
+
+    @property
+    def axes(self) -> str:
+        """A letter for each axis of the shape, such as "zyx" or "yxc"."""
+        return str(self._geometry.axes.decode()) + ("c" if self._channels > 1 else "")
+
+    @property
+    def channels(self) -> int:
+        return int(self._channels)
+
+    @property
+    def chunks(self) -> Tuple[int, ...]:
+        """The shape of an extent."""
+        return self._chunks
+
+    @property
+    def codec(self) -> str:
+        """"raw", or "zstd:" and the level."""
+        name = {number: name for name, number in _library.CODECS.items()}[self._geometry.codec]
+        return name if name == "raw" else f"{name}:{self._geometry.codec_level}"
+
+    @property
+    def spacing(self) -> Dict[str, Tuple[float, str]]:
+        """Distance between samples with its unit, for each axis that has one."""
+        return {letter: (self._geometry.spacing[axis], self._geometry.unit[axis].value.decode())
+                for axis, letter in enumerate(self._geometry.axes.decode()) if self._geometry.spacing[axis] > 0}
+
+    @property
+    def generation(self) -> int:
+        """Grows with each change of the samples that the volume has written; asked of the volume each time."""
+        geometry = Geometry(struct_bytes=ctypes.sizeof(Geometry))
+        check(library().mdfs_info(self._image(), ctypes.byref(geometry)))
+        return int(geometry.data_generation)
+
+    def __len__(self) -> int:
+        return int(self._shape[0])
+
+    def __repr__(self) -> str:
+        lengths = "x".join(map(str, self._shape))
+        return f"<mdfs.Image {self.path!r}: {self.axes} {lengths} {self._dtype.name}, extents of {self._chunks}>"
+
+    def __dask_tokenize__(self) -> Tuple[Any, ...]:
+        return "mdfs.Image", self.path, self._shape, self._dtype.str, self.generation
+
+    # ---- reading
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._read(self._select(index), None)
+
+    def __array__(self, dtype: Optional[npt.DTypeLike] = None, copy: Optional[bool] = None) -> Array:
+        if copy is False:
+            raise ValueError("an image is copied into an array")
+        return np.asarray(self[...], dtype=dtype)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[place] for place in range(len(self)))
+
+    def read(self, window: Spec = Ellipsis, out: Optional[Array] = None) -> Any:
+        """Reads a window; one of a single box is of one version of the image.
+
+        Parameters
+        ----------
+        window : str or index
+            A specification such as "y50+30,x100+40", whose axes all stay, or an index as in brackets.
+        out : numpy.ndarray, optional
+            Where the samples go: of the result's shape and type, with any strides. It is returned.
+        """
+        return self._read(self._select(self._index(window)), out)
+
+    def read_many(self, windows: Iterable[Spec], out: Optional[Sequence[Array]] = None) -> List[Any]:
+        """Reads many windows at once, so that all disks are busy. `out`: an array for each, or one with all of them."""
+        chosen = [self._select(self._index(window)) for window in windows]
+        into: Sequence[Optional[Array]] = [None] * len(chosen) if out is None else list(out)
+        if len(into) != len(chosen):
+            raise ValueError(f"{len(into)} arrays in out for {len(chosen)} windows")
+        if len(chosen) < 2:
+            return [self._read(selection, target) for selection, target in zip(chosen, into)]
+        self._image()
+        return list(_pool().map(lambda both: self._read(both[0], both[1], alone=False), zip(chosen, into)))
+
+    async def aread(self, window: Spec = Ellipsis, out: Optional[Array] = None) -> Any:
+        """read(), awaited."""
+        selection = self._select(self._index(window))
+        return await asyncio.get_running_loop().run_in_executor(
+            _pool(), lambda: self._read(selection, out, alone=False))
+
+    def blocks(self) -> Iterator[Tuple[Tuple[slice, ...], Array]]:
+        """All extents, as (place, samples), the fastest axis first. Some are read ahead."""
+        counts = [-(-length // chunk) for length, chunk in zip(self._shape, self._chunks)]
+        places = (tuple(slice(at * chunk, min((at + 1) * chunk, length))
+                        for at, chunk, length in zip(cell, self._chunks, self._shape)) for cell in np.ndindex(*counts))
+        waiting: List[Tuple[Tuple[slice, ...], "concurrent.futures.Future[Any]"]] = []
+        for place in places:
+            waiting.append((place, _pool().submit(self._read, self._select(place), None, alone=False)))
+            if len(waiting) > READERS:
+                done, samples = waiting.pop(0)
+                yield done, samples.result()
+        for done, samples in waiting:
+            yield done, samples.result()
+
+    def plan(self, window: Spec = Ellipsis) -> Dict[str, Any]:
+        """What a read of one box would ask of the disks: extents, holes, cached extents, and for each disk the bytes,
+        the requests and their contiguous runs."""
+        selection = self._select(self._index(window))
+        if selection.box_count != 1:
+            raise IndexError("a plan is of one box")
+        box, plan = self._window([runs[0] for runs in selection.runs]), Plan()
+        check(library().mdfs_plan(self._image(), ctypes.byref(box), ctypes.byref(plan)))
+        return {"extents": plan.extents, "holes": plan.holes, "cached": plan.cached,
+                "disks": [{"bytes": disk.bytes, "requests": disk.requests, "runs": disk.runs}
+                          for disk in plan.disks[:plan.disk_count]]}
+
+    # ---- writing
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        """Replaces what the index selects; NumPy's rules of shapes hold. A single box is replaced atomically.
+
+        What steps or arrays select is replaced box by box."""
+        self._check_writable()
+        selection = select(index, self._shape, [1] * self.ndim)
+        if selection.arrays > 1:
+            raise IndexError("assignment through more than one array is not supported")
+        boxes = self._writable_boxes(selection)
+        given = _samples(value, self._dtype)
+        lengths = selection.lengths
+        if selection.plain and given.shape == result_shape(selection):
+            buffer = np.ascontiguousarray(given).reshape(lengths)
+        else:
+            buffer = np.empty(lengths, self._dtype)
+            buffer[selection.residual] = given
+        for place, box in boxes:
+            part = np.ascontiguousarray(buffer[place])
+            window = self._window(box)
+            check(library().mdfs_write_window(self._image(), ctypes.byref(window), part.ctypes.data, part.nbytes, None))
+
+    def write(self, window: Spec, value: Any) -> None:
+        """Replaces a window, as an assignment does."""
+        self[self._index(window)] = value
+
+    def append(self, frames: Any) -> None:
+        """Adds one place, or several, at the end of the slowest axis.
+
+        Parameters
+        ----------
+        frames : array
+            Of the image's type, and of shape[1:] or (n, *shape[1:]).
+        """
+        self._check_writable()
+        given = _samples(frames, self._dtype)
+        if given.shape[1:] != self._shape[1:] and given.shape != self._shape[1:]:
+            raise ValueError(f"frames of {given.shape} do not fit an image of {self._shape}")
+        rest = memoryview(np.ascontiguousarray(given).tobytes())
+        file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+        try:
+            while rest:
+                rest = rest[os.write(file, rest):]
+        finally:
+            os.close(file)
+        self.refresh()
+
+    def sync(self) -> None:
+        """Returns when all that was written is on the disks."""
+        check(library().mdfs_sync(self._image()))
+
+    # ---- inside
+
+    def _check_writable(self) -> None:
+        if self.mode == "r":
+            raise ValueError(f"{self.path}: opened for reading; open it with mode 'r+'")
+
+    def _index(self, window: Spec) -> Any:
+        if not isinstance(window, str):
+            return window
+        parsed = Window(struct_bytes=ctypes.sizeof(Window))
+        result = library().mdfs_parse_window(self._image(), os.fsencode(window), ctypes.byref(parsed))
+        if result < 0:
+            raise ValueError(library().mdfs_last_error().decode("utf-8", "replace"))
+        index: Tuple[Any, ...] = tuple(slice(parsed.start[axis], parsed.start[axis] + parsed.length[axis])
+                                       for axis in range(self._rank))
+        if self._channels > 1 and parsed.channel >= 0:
+            index += (slice(parsed.channel, parsed.channel + 1),)
+        return index
+
+    def _select(self, index: Any) -> Selection:
+        whole = self._rank if self._channels > 1 else None
+        selection = select(index, self._shape, self._chunks, whole)
+        if selection.box_count > MOST_BOXES:
+            return select(index, self._shape, self._shape, whole)  # one box around all
+        return selection
+
+    def _writable_boxes(self, selection: Selection) -> List[Tuple[Tuple[slice, ...], Tuple[Tuple[int, int], ...]]]:
+        """The boxes of which each has one channel, or all."""
+        found = []
+        for place, box in selection.boxes():
+            if self._channels == 1 or box[-1] == (0, self._channels):
+                found.append((place, box))
+                continue
+            at = place[-1].start
+            for channel in range(*box[-1]):
+                found.append((place[:-1] + (slice(at, at + 1),), box[:-1] + ((channel, channel + 1),)))
+                at += 1
+        if len(found) > MOST_BOXES:
+            raise IndexError(f"the index selects {len(found)} separate boxes; at most {MOST_BOXES} are written at once")
+        return found
+
+    def _window(self, box: Sequence[Tuple[int, int]]) -> Window:
+        window = Window(ctypes.sizeof(Window), self._rank)
+        for axis in range(self._rank):
+            start, stop = box[axis]
+            window.start[axis], window.length[axis] = start, stop - start
+        one = self._channels > 1 and box[-1][1] - box[-1][0] == 1
+        window.channel = box[-1][0] if one else -1
+        return window
+
+    def _read(self, selection: Selection, out: Optional[Array], alone: bool = True) -> Any:
+        if out is not None:
+            wanted = result_shape(selection)
+            if out.shape != wanted or out.dtype != self._dtype:
+                raise ValueError(f"out: {out.dtype} of shape {out.shape}; must be {self._dtype} of shape {wanted}")
+            if not out.flags.writeable:
+                raise ValueError("out cannot be written")
+            if selection.plain:
+                target = out[tuple(slice(None) if kept else None for kept in selection.kept)]
+                if _fits(target, self._channels > 1):
+                    self._fill(target, selection, alone)
+                    return out
+        buffer = np.empty(selection.lengths, self._dtype)
+        self._fill(buffer, selection, alone)
+        result = buffer[selection.residual]
+        if out is not None:
+            out[...] = result
+            return out
+        if isinstance(result, np.ndarray) and result.nbytes < buffer.nbytes // 2:
+            return result.copy()  # so that the rest is freed
+        return result
+
+    def _fill(self, buffer: Array, selection: Selection, alone: bool) -> None:
+        """Reads all boxes into their places."""
+        if selection.box_count == 1:
+            place, box = next(selection.boxes())
+            self._read_box(buffer[place], box)
+        elif alone and selection.box_count > 1:
+            self._image()
+            for _ in _pool().map(lambda both: self._read_box(buffer[both[0]], both[1]), selection.boxes()):
+                pass
+        else:
+            for place, box in selection.boxes():
+                self._read_box(buffer[place], box)
+
+    def _read_box(self, target: Array, box: Sequence[Tuple[int, int]]) -> None:
+        if target.size == 0:
+            return
+        window = self._window(box)
+        strides, reach = None, target.nbytes
+        if not target.flags.c_contiguous:
+            strides = Strides(*target.strides[:self._rank])
+            reach = sum((length - 1) * step for length, step in zip(target.shape, target.strides)) + target.itemsize
+        check(library().mdfs_read_window(self._image(), ctypes.byref(window), target.ctypes.data, reach, strides))
+
+
+def open(path: Union[str, "os.PathLike[str]"], mode: str = "r") -> Image:  # pylint: disable=redefined-builtin
+    """Opens an image. `mode`: "r" to read, "r+" to read and write."""
+    return Image(path, mode)
+
+
+def create(path: Union[str, "os.PathLike[str]"], shape: Sequence[int], dtype: npt.DTypeLike,
+           axes: Optional[str] = None, extent: Optional[Sequence[int]] = None, codec: str = "zstd",
+           spacing: Optional[Mapping[str, Tuple[float, str]]] = None) -> Image:
+    """Makes an image of zeros, and opens it with mode "r+".
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        A name on a mounted volume that does not exist yet.
+    shape : sequence of int
+        Lengths of the axes, slowest first.
+    dtype : data type
+        Integers of 8 to 64 bits, or floating point numbers of 16, 32 or 64 bits.
+    axes : str, optional
+        A letter for each axis; a "c" at the end makes the last axis the channels. Default: "x", "yx" or "zyx".
+    extent : sequence of int, optional
+        The shape of an extent, without channels. Default: the volume chooses it.
+    codec : str
+        "raw", "zstd", or "zstd:" and a level from 1 to 19.
+    spacing : mapping, optional
+        From letters of axes to the distance between samples and its unit, such as {"x": (0.3, "um")}.
+    """
+    lengths = [int(length) for length in shape]
+    if axes is None:
+        axes = "zyx"[max(0, 3 - len(lengths)):]
+    channels = 1
+    if len(axes) != len(lengths):
+        raise ValueError(f"axes {axes!r}: {len(lengths)} letters are required, one for each length")
+    if axes.endswith("c"):
+        axes, channels = axes[:-1], lengths.pop()
+    name, _, level = codec.partition(":")
+    kind = np.dtype(dtype).newbyteorder("=")
+    if kind.name not in _library.TYPES:
+        raise TypeError(f"images have no samples of {kind}")
+    if name not in _library.CODECS or (level and not (name == "zstd" and level.isdecimal() and 1 <= int(level) <= 19)):
+        raise ValueError(f"codec {codec!r}: must be raw, zstd, or zstd:1 to zstd:19")
+    if not 1 <= len(lengths) <= _library.MAX_RANK or not 1 <= channels <= 0xffff or any(n < 0 for n in lengths):
+        raise ValueError(f"no image has shape {tuple(shape)} with axes {axes!r}")
+    geometry = Geometry(struct_bytes=ctypes.sizeof(Geometry), rank=len(lengths), type=_library.TYPES[kind.name],
+                        channels=channels, codec=_library.CODECS[name],
+                        codec_level=int(level or 3) if name == "zstd" else 0, axes=axes.encode(), row_offset=-1,
+                        plane_offset=-1)
+    for axis, length in enumerate(lengths):
+        geometry.shape[axis] = length
+    if extent is not None:
+        if len(extent) != len(lengths) or any(not 1 <= int(length) <= 0xffffffff for length in extent):
+            raise ValueError(f"extent {tuple(extent)}: {len(lengths)} lengths are required, each of 1 or more")
+        for axis, length in enumerate(extent):
+            geometry.extent[axis] = int(length)
+    for letter, (distance, unit) in (spacing or {}).items():
+        if letter not in axes or len(unit.encode()) > 7 or not 0 < distance < float("inf"):
+            raise ValueError(f"spacing of {letter!r}: must be of one of the axes {axes!r}, positive, and its unit must "
+                             "have at most 7 bytes")
+        geometry.spacing[axes.index(letter)] = distance
+        geometry.unit[axes.index(letter)].value = unit.encode()
+    check(library().mdfs_create(os.fsencode(path), ctypes.byref(geometry), 0o666))
+    return Image(path, "r+")
+
+
+def imread(path: Union[str, "os.PathLike[str]"]) -> Array:
+    """All samples of an image."""
+    with Image(path) as image:
+        return np.asarray(image[...])
+
+
+def imwrite(path: Union[str, "os.PathLike[str]"], array: npt.ArrayLike, axes: Optional[str] = None,
+            **options: Any) -> None:
+    """Stores an array as a new image, and returns when it is on the disks. `options`: as for create()."""
+    samples = np.asarray(array)
+    with create(path, samples.shape, samples.dtype, axes, **options) as image:
+        try:
+            image[...] = samples
+            image.sync()
+        except BaseException:
+            os.unlink(image.path)
+            raise
+
+
+__all__ = ["Image", "create", "imread", "imwrite", "open"]

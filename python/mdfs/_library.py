@@ -1,0 +1,83 @@
+"""libmdfs through its C interface (mdfs/mdfs.h). ctypes releases the interpreter's lock in each call."""
+# SPDX-License-Identifier: Apache-2.0
+import ctypes
+import functools
+import os
+from typing import Any
+
+MAX_RANK, MAX_DISKS = 5, 64
+# Values of MDFS_TYPE_* in mdfs/ondisk.h.
+TYPES = {"uint8": 1, "uint16": 2, "uint32": 3, "uint64": 4, "int8": 5, "int16": 6, "int32": 7, "int64": 8,
+         "float16": 9, "float32": 10, "float64": 11}
+CODECS = {"raw": 0, "zstd": 1}
+
+
+class Geometry(ctypes.Structure):
+    """struct mdfs_ioc_geometry."""
+    _fields_ = [("struct_bytes", ctypes.c_uint32), ("rank", ctypes.c_uint8), ("type", ctypes.c_uint8),
+                ("channels", ctypes.c_uint16), ("codec", ctypes.c_uint8), ("codec_level", ctypes.c_int8),
+                ("policy", ctypes.c_uint8), ("reserved0", ctypes.c_uint8 * 5), ("shape", ctypes.c_uint64 * MAX_RANK),
+                ("extent", ctypes.c_uint32 * MAX_RANK), ("placed_disks", ctypes.c_uint32),
+                ("axes", ctypes.c_char * 8), ("spacing", ctypes.c_double * MAX_RANK),
+                ("unit", (ctypes.c_char * 8) * MAX_RANK), ("row_offset", ctypes.c_int32),
+                ("plane_offset", ctypes.c_int32), ("size_bytes", ctypes.c_uint64), ("stored_bytes", ctypes.c_uint64),
+                ("data_generation", ctypes.c_uint64), ("placement_base", ctypes.c_uint64),
+                ("reserved1", ctypes.c_uint64 * 8)]
+
+
+class Window(ctypes.Structure):
+    """struct mdfs_ioc_window."""
+    _fields_ = [("struct_bytes", ctypes.c_uint32), ("rank", ctypes.c_uint32), ("start", ctypes.c_uint64 * MAX_RANK),
+                ("length", ctypes.c_uint64 * MAX_RANK), ("channel", ctypes.c_int32), ("flags", ctypes.c_uint32),
+                ("bytes", ctypes.c_uint64), ("reserved", ctypes.c_uint64 * 4)]
+
+
+class DiskPlan(ctypes.Structure):
+    """The requests to one disk."""
+    _fields_ = [("bytes", ctypes.c_uint64), ("requests", ctypes.c_uint64), ("runs", ctypes.c_uint64)]
+
+
+class Plan(ctypes.Structure):
+    """struct mdfs_ioc_plan."""
+    _fields_ = [("window", Window), ("extents", ctypes.c_uint64), ("holes", ctypes.c_uint64),
+                ("cached", ctypes.c_uint64), ("disk_count", ctypes.c_uint32), ("reserved0", ctypes.c_uint32),
+                ("largest_request_bytes", ctypes.c_uint64), ("disks", DiskPlan * MAX_DISKS)]
+
+
+Strides = ctypes.c_int64 * MAX_RANK
+
+
+@functools.lru_cache(maxsize=None)
+def library() -> Any:
+    """libmdfs, loaded at the first call."""
+    name = os.environ.get("MDFS_LIBRARY", "libmdfs.so.0")
+    try:
+        lib = ctypes.CDLL(name)
+    except OSError as error:
+        raise ImportError(f"libmdfs cannot be loaded: {error}; install it, or name it in MDFS_LIBRARY") from error
+    lib.mdfs_version.restype = ctypes.c_char_p
+    lib.mdfs_last_error.restype = ctypes.c_char_p
+    image, window = ctypes.c_void_p, ctypes.POINTER(Window)
+    lib.mdfs_open.argtypes = [ctypes.c_char_p, ctypes.c_int, ctypes.POINTER(image)]
+    lib.mdfs_close.argtypes = [image]
+    lib.mdfs_create.argtypes = [ctypes.c_char_p, ctypes.POINTER(Geometry), ctypes.c_uint]
+    lib.mdfs_info.argtypes = [image, ctypes.POINTER(Geometry)]
+    lib.mdfs_parse_window.argtypes = [image, ctypes.c_char_p, window]
+    for call in (lib.mdfs_read_window, lib.mdfs_write_window):
+        call.argtypes = [image, window, ctypes.c_void_p, ctypes.c_size_t, ctypes.POINTER(ctypes.c_int64)]
+        call.restype = ctypes.c_ssize_t
+    lib.mdfs_plan.argtypes = [image, window, ctypes.POINTER(Plan)]
+    lib.mdfs_sync.argtypes = [image]
+    return lib
+
+
+def library_version() -> str:
+    """The version of libmdfs, such as "0.1.0"."""
+    return str(library().mdfs_version().decode())
+
+
+def check(result: int) -> int:
+    """The result of a call; OSError with the library's message if it is negative."""
+    if result < 0:
+        raise OSError(-result, library().mdfs_last_error().decode("utf-8", "replace"))
+    return result

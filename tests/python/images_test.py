@@ -1,0 +1,269 @@
+"""Claims about the Python package, on a mounted volume: an image behaves as the NumPy array with the same samples."""
+# SPDX-License-Identifier: Apache-2.0
+import asyncio
+import concurrent.futures
+import copy
+import doctest
+import errno
+import multiprocessing
+import os
+import pathlib
+import pickle
+import random
+import sys
+import unittest
+
+import numpy as np
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "mount"))
+import harness  # noqa: E402
+from selection_test import some_index  # noqa: E402
+
+import mdfs  # noqa: E402
+
+GUIDE = pathlib.Path(__file__).parents[2] / "doc" / "PYTHON.md"
+TYPES = ["u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8", "f2", "f4", "f8"]
+
+
+def noise(shape, dtype, seed=0):
+    rng = np.random.default_rng(seed)
+    kind = np.dtype(dtype)
+    if kind.kind == "f":
+        return rng.standard_normal(shape).astype(kind)
+    return rng.integers(np.iinfo(kind).min, np.iinfo(kind).max, shape, kind, endpoint=True)
+
+
+def sum_of(path_or_image):
+    """In another process."""
+    image = mdfs.open(path_or_image) if isinstance(path_or_image, str) else path_or_image
+    return int(image[...].sum(dtype=np.int64))
+
+
+class ImagesTest(harness.MountTest):
+    size = "128M"
+
+    def stored(self, array, axes=None, name="image", **options):
+        mdfs.imwrite(self.at(name), array, axes, **options)
+        return mdfs.open(self.at(name), "r+")
+
+    def test_every_type_comes_back_with_its_facts(self):
+        for kind in TYPES:
+            array = noise((37, 53), kind)
+            image = self.stored(array, name=kind)
+            with self.subTest(kind=kind):
+                self.assertEqual((image.shape, image.dtype, image.ndim, image.size, image.nbytes, len(image)),
+                                 (array.shape, array.dtype, 2, array.size, array.nbytes, 37))
+                np.testing.assert_array_equal(np.asarray(image), array)
+                np.testing.assert_array_equal(mdfs.imread(self.at(kind)), array)
+
+    def test_any_index_reads_what_numpy_selects(self):
+        rng = random.Random(1)
+        for number, (shape, axes, extent) in enumerate([((90, 70), "yx", (16, 32)), ((40, 30, 3), "yxc", (16, 16)),
+                                                        ((20, 33, 41), "zyx", (4, 16, 16)), ((301,), "x", (64,)),
+                                                        ((6, 31, 29, 4), "tyxc", (2, 16, 16))]):
+            array = noise(shape, "u2", number)
+            image = self.stored(array, axes, f"{number}", extent=extent)
+            for _ in range(250):
+                index = some_index(rng, shape)
+                with self.subTest(axes=axes, index=index):
+                    got, wanted = image[index], array[index]
+                    np.testing.assert_array_equal(got, wanted)
+                    self.assertEqual(got.dtype, wanted.dtype)
+                    self.assertEqual(type(got), type(wanted))
+                    out = np.zeros(wanted.shape, wanted.dtype)
+                    self.assertIs(image.read(index, out=out), out)
+                    np.testing.assert_array_equal(out, wanted)
+
+    def test_any_assignment_stores_what_numpy_does(self):
+        rng = random.Random(2)
+        for number, (shape, axes, extent) in enumerate([((50, 40), "yx", (16, 16)), ((30, 20, 3), "yxc", (16, 16)),
+                                                        ((9, 21, 17), "zyx", (4, 16, 16))]):
+            array = noise(shape, "i2", number)
+            image = self.stored(array, axes, f"{number}", extent=extent, codec="raw" if number == 0 else "zstd")
+            for turn in range(120):
+                index = some_index(rng, shape)
+                selected = array[index]
+                value = rng.choice([7, noise(selected.shape, "i2", turn), noise(selected.shape, "i1", turn),
+                                    noise(selected.shape[-1:], "i2", turn)])
+                with self.subTest(axes=axes, index=index):
+                    array[index] = value
+                    image[index] = value
+                    np.testing.assert_array_equal(image[...], array)
+            image.sync()
+            np.testing.assert_array_equal(mdfs.imread(self.at(f"{number}")), array)
+
+    def test_samples_that_could_change_are_refused_and_nothing_is_written(self):
+        array = noise((20, 20), "u1")
+        image = self.stored(array)
+        for value, error in ((300, OverflowError), (-1, OverflowError), (1.5, TypeError), ([1.5], TypeError),
+                             (np.ones((20, 20), "u2"), TypeError), (np.float32(1), TypeError), ("a", TypeError),
+                             (1j, TypeError), (None, TypeError), (np.ones((21, 20), "u1"), ValueError)):
+            with self.subTest(value=value), self.assertRaises(error):
+                image[...] = value
+        np.testing.assert_array_equal(image[...], array)
+        reader = mdfs.open(self.at("image"))
+        with self.assertRaises(ValueError):
+            reader[0] = 1
+        with self.assertRaises(ValueError):
+            reader.append(array[:1])
+
+    def test_out_may_be_strided_and_must_fit(self):
+        array = noise((40, 30, 3), "u2")
+        image = self.stored(array, "yxc")
+        whole = np.zeros((20, 60, 6), "u2")
+        for out in (whole[:10, :20, :3], whole[::2, ::3, :3], whole[::-2, :20, ::2], np.zeros((3, 20, 10), "u2").T):
+            self.assertIs(image.read(np.s_[5:15, 4:24], out=out), out)
+            np.testing.assert_array_equal(out, array[5:15, 4:24])
+        image.read(np.s_[:, 3, 1], out=whole.reshape(-1)[:120:3])
+        np.testing.assert_array_equal(whole.reshape(-1)[:120:3], array[:, 3, 1])
+        frozen = np.zeros((40, 30, 3), "u2")
+        frozen.flags.writeable = False
+        for out in (np.zeros((40, 30, 4), "u2"), np.zeros((40, 30, 3), "i2"), frozen):
+            with self.assertRaises(ValueError):
+                image.read(out=out)
+
+    def test_windows_are_named_as_on_the_mount(self):
+        array = noise((9, 40, 50), "u1")
+        image = self.stored(array)
+        np.testing.assert_array_equal(image.read("z3,y5+10,x7+20"), array[3:4, 5:15, 7:27])
+        image.write("z3,y0+2,x0+2", np.array([[[1, 2], [3, 4]]], "u1"))
+        np.testing.assert_array_equal(image[3, :2, :2], [[1, 2], [3, 4]])
+        for spec in ("q3", "z9", "y5+100", ""):
+            with self.subTest(spec=spec), self.assertRaises(ValueError):
+                image.read(spec)
+
+    def test_many_windows_are_read_at_once(self):
+        array = noise((300, 400), "u2")
+        image = self.stored(array, extent=(32, 32))
+        rng = random.Random(3)
+        boxes = [np.s_[y:y + 64, x:x + 64] for y, x in ((rng.randrange(236), rng.randrange(336)) for _ in range(100))]
+        for box, got in zip(boxes, image.read_many(boxes)):
+            np.testing.assert_array_equal(got, array[box])
+        out = np.zeros((100, 64, 64), "u2")
+        image.read_many(boxes, out=out)
+        np.testing.assert_array_equal(out, [array[box] for box in boxes])
+        self.assertEqual(image.read_many([]), [])
+        with self.assertRaises(ValueError):
+            image.read_many(boxes[:2], out=[out[0]])
+
+        async def awaited():
+            return await asyncio.gather(*[image.aread(box) for box in boxes[:10]])
+        for box, got in zip(boxes, asyncio.run(awaited())):
+            np.testing.assert_array_equal(got, array[box])
+
+    def test_blocks_are_the_extents_and_all_of_the_image(self):
+        array = noise((70, 50, 3), "u1")
+        image = self.stored(array, "yxc", extent=(32, 16))
+        self.assertEqual(image.chunks, (32, 16, 3))
+        back, count = np.zeros_like(array), 0
+        for place, samples in image.blocks():
+            back[place] = samples
+            count += 1
+        self.assertEqual(count, 3 * 4)
+        np.testing.assert_array_equal(back, array)
+
+    def test_frames_are_appended(self):
+        image = mdfs.create(self.at("film"), (0, 20, 30), "u2", axes="tyx")
+        frames = noise((5, 20, 30), "u2")
+        image.append(frames[0])
+        image.append(frames[1:])
+        self.assertEqual(image.shape, (5, 20, 30))
+        np.testing.assert_array_equal(image[...], frames)
+        for wrong in (frames[:, :19], frames[0, 0], frames.astype("u4")):
+            with self.assertRaises((ValueError, TypeError)):
+                image.append(wrong)
+        other = mdfs.open(self.at("film"))
+        image.append(frames[0])
+        self.assertEqual(len(other), 5)
+        other.refresh()
+        self.assertEqual(len(other), 6)
+
+    def test_an_image_is_made_as_asked_or_not_at_all(self):
+        image = mdfs.create(self.at("a"), (4, 100, 200, 3), "f4", axes="zyxc", extent=(2, 50, 60), codec="zstd:7",
+                            spacing={"z": (2, "um"), "x": (0.25, "um")})
+        self.assertEqual((image.shape, image.axes, image.channels, image.chunks, image.codec),
+                         ((4, 100, 200, 3), "zyxc", 3, (2, 50, 60, 3), "zstd:7"))
+        self.assertEqual(image.spacing, {"z": (2.0, "um"), "x": (0.25, "um")})
+        self.assertIn("zyxc 4x100x200x3 float32", repr(image))
+        for error, arguments, options in (
+                (TypeError, ((4, 4), "c8"), {}), (TypeError, ((4, 4), "bool"), {}),
+                (ValueError, ((4, 4), "u1", "zyx"), {}),
+                (ValueError, ((), "u1"), {}), (ValueError, ((4, -4), "u1"), {}),
+                (ValueError, ((4, 4), "u1"), {"codec": "lzma"}), (ValueError, ((4, 4), "u1"), {"codec": "zstd:20"}),
+                (ValueError, ((4, 4), "u1"), {"extent": (4,)}), (ValueError, ((4, 4), "u1"), {"extent": (0, 4)}),
+                (ValueError, ((4, 4), "u1"), {"spacing": {"z": (1, "um")}}),
+                (ValueError, ((4, 4), "u1"), {"spacing": {"x": (-1, "um")}}),
+                (OSError, ((4, 0), "u1"), {}), (OSError, ((4, 4), "u1", "yy"), {})):
+            with self.subTest(arguments=arguments, options=options), self.assertRaises(error):
+                mdfs.create(self.at("b"), *arguments, **options)
+            self.assertFalse(os.path.exists(self.at("b")))
+        with self.assertRaises(FileExistsError):
+            mdfs.create(self.at("a"), (4, 4), "u1")
+        with self.assertRaises(ValueError):
+            mdfs.open(self.at("a"), "w")
+
+    def test_errors_are_those_of_files(self):
+        with self.assertRaises(FileNotFoundError):
+            mdfs.open(self.at("none"))
+        with self.assertRaises(IsADirectoryError):
+            mdfs.open(self.dir)
+        harness.write_all(self.at("plain"), b"abc")
+        with self.assertRaises(OSError) as caught:
+            mdfs.open(self.at("plain"))
+        self.assertEqual(caught.exception.errno, errno.EINVAL)
+        self.assertIn("plain", str(caught.exception))
+        with self.assertRaises(OSError) as caught:
+            mdfs.open(__file__)
+        self.assertEqual(caught.exception.errno, errno.ENOTTY)
+        image = self.stored(noise((4, 4), "u1"))
+        image.close()
+        image.close()
+        with self.assertRaises(ValueError):
+            image[0]  # pylint: disable=pointless-statement
+
+    def test_a_plan_says_what_a_read_asks_of_the_disks(self):
+        image = self.stored(noise((512, 512), "u1"), extent=(64, 64), codec="raw")
+        plan = image.plan(np.s_[0:256, 0:256])
+        self.assertEqual((plan["extents"], plan["holes"], len(plan["disks"])), (16, 0, 4))
+        with self.assertRaises(IndexError):
+            image.plan(np.s_[::200])
+
+    def test_images_go_to_other_processes_and_threads(self):
+        array = noise((200, 200), "u1")
+        image = self.stored(array)
+        wanted = int(array.sum(dtype=np.int64))
+        again = pickle.loads(pickle.dumps(image))
+        self.assertEqual((again.path, again.mode), (image.path, "r+"))
+        self.assertEqual(sum_of(copy.copy(image)), wanted)
+        image.read_many([Ellipsis, 0])  # there are threads before the fork
+        for method in ("fork", "spawn"):
+            with multiprocessing.get_context(method).Pool(2) as pool:
+                self.assertEqual(pool.map(sum_of, [image, self.at("image")] * 4), [wanted] * 8)
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if sum_of(image) == wanted and int(image.read_many([0, 1])[1][3]) == array[1, 3] else 1)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            self.assertEqual(set(pool.map(lambda _: sum_of(image), range(40))), {wanted})
+
+    def test_the_generation_is_part_of_what_dask_compares(self):
+        image = self.stored(noise((20, 20), "u1"))
+        before = image.__dask_tokenize__()
+        self.assertEqual(image.__dask_tokenize__(), before)
+        image[0] = 1
+        image.sync()
+        self.assertNotEqual(image.__dask_tokenize__(), before)
+
+    def test_the_guide_does_what_it_shows(self):
+        os.chdir(self.dir)
+        self.addCleanup(os.chdir, "/")
+        text = "\n".join(part.split("```")[0] for part in GUIDE.read_text().split("```python\n")[1:])
+        test = doctest.DocTestParser().get_doctest(text, {}, GUIDE.name, str(GUIDE), 0)
+        self.assertGreater(len(test.examples), 10)
+        runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+        runner.run(test)
+        self.assertEqual(runner.summarize().failed, 0)
+
+
+if __name__ == "__main__":
+    harness.main()
