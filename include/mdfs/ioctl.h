@@ -127,6 +127,7 @@ struct mdfs_ioc_volume {
   uint32_t policy; /* MDFS_POLICY_* of this mount, for objects without their own */
   uint32_t flags;  /* MDFS_VOLUME_* */
   uint32_t reserved0;
+  uint64_t commit_room_bytes; /* no commit begins while room_below_bytes of a disk is less */
   char read_only_reason[512]; /* of a longer text its beginning and end, with an ellipsis between them */
   struct {
     uint8_t uuid[16];
@@ -134,6 +135,7 @@ struct mdfs_ioc_volume {
     uint32_t weight;
     uint64_t blocks, free_blocks;
     uint64_t device_bytes; /* of the device or file; of one that was truncated while mounted, the smallest size seen */
+    uint64_t room_below_bytes; /* left in the filesystem below a file with holes; UINT64_MAX: no such limit */
     char name[168];        /* of a longer path its end, after an ellipsis */
   } disks[MDFS_IOC_MAX_DISKS];
 };

@@ -287,6 +287,7 @@ mdfs_ioc_volume to_ioc_volume(volume::Volume& volume) {
   out.cache_misses = cache.misses;
   out.read_only = store.read_only();
   out.policy = static_cast<std::uint32_t>(store.policy());
+  out.commit_room_bytes = store::kCommitRoomBytes;
   out.flags = (volume.engine().zeroes_lost() ? MDFS_VOLUME_ZEROES_LOST : 0) |
               (volume.store().wants_spread() ? MDFS_VOLUME_SPREADING : 0);
   put_reason(out.read_only_reason, store.read_only_reason());
@@ -298,6 +299,7 @@ mdfs_ioc_volume to_ioc_volume(volume::Volume& volume) {
     out.disks[i].blocks = disk.blocks;
     out.disks[i].free_blocks = disk.free_blocks;
     out.disks[i].device_bytes = disk.device_bytes;
+    out.disks[i].room_below_bytes = store.room_below(i);
     put_text(out.disks[i].name, shortened_start(disk.name, sizeof out.disks[i].name - 1));
   }
   return out;

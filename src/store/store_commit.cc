@@ -105,8 +105,7 @@ Status StoreImpl::lead_commit(std::unique_lock<std::recursive_mutex>& writer, Ch
 // A commit that fails halfway stops all writing. So none begins where the filesystem below a disk has no room for its
 // nodes and pages, and for the data that others write meanwhile.
 Status StoreImpl::check_room_below() {
-  constexpr std::uint64_t kSpareBytes = 4u << 20;
-  const std::uint64_t needed = shared_.tree.changed_nodes() * std::uint64_t{MDFS_NODE_SIZE} + kSpareBytes;
+  const std::uint64_t needed = shared_.tree.changed_nodes() * std::uint64_t{MDFS_NODE_SIZE} + kCommitRoomBytes;
   for (const Participant& participant : participants_)
     if (const std::uint64_t room = disk_slot(participant.index).room_bytes(); room < needed)
       return {Errc::kNoSpace, fmt::format("the filesystem of {} has {} left; a commit needs {} there",

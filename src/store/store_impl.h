@@ -45,6 +45,7 @@ class StoreImpl final : public Store, public Verifier {
   unsigned disk_count() const override { return disk_count_; }
   DiskInfo disk_info(unsigned index) const override;
   Status examine_disks() override;
+  std::uint64_t room_below(unsigned index) override { return disk_slot(index).room_bytes(); }
   device::Disk& disk(unsigned index) override { return *members_[index].disk; }
 
   using Store::reserve;

@@ -123,8 +123,10 @@ class Gate(unittest.TestCase):
         self.volume.take_room()
         self.refused(os.fsync, fd)
         self.refused(os.fdatasync, fd)
+        self.assertIn("nothing can be made durable; make room", harness.status_of(self.volume.path, unhealthy=True))
         self.assertEqual(os.pread(fd, 3 * MIB, 0), old[:100_000] + new, "it is still there for its readers")
         self.made_good(os.fsync, fd)
+        self.assertNotIn("make room", harness.status_of(self.volume.path, unhealthy=None))
         self.expect(self.volume / "file", old[:100_000] + new)
 
     def test_what_was_refused_and_never_made_good_is_as_it_was_synced_last(self):

@@ -48,6 +48,16 @@ std::string of_disk(const mdfs_ioc_volume& volume, std::uint32_t number) {
   return disk + ": in a state unknown to this program";
 }
 
+// A disk that is a file with holes, on a filesystem that is full.
+std::string of_room_below(const mdfs_ioc_volume& volume, std::uint32_t number) {
+  const auto& row = volume.disks[number];
+  if (volume.read_only != 0 || row.room_below_bytes >= volume.commit_room_bytes) return {};
+  return fmt::format(
+      "disk {} ({}): the filesystem below it has {} left, and a commit needs {} there: nothing can be made durable; "
+      "make room, or move the disk while the volume is unmounted",
+      number, shown(row.name), format_size(row.room_below_bytes), format_size(volume.commit_room_bytes));
+}
+
 // Reasons as the store words them; an option that was given is no error.
 std::string of_reason(std::string_view reason) {
   struct Advice {
@@ -75,7 +85,10 @@ std::vector<std::string> volume_errors(const mdfs_ioc_volume& volume) {
   std::vector<std::string> all;
   if (volume.read_only != 0) all.push_back(of_reason(shown(volume.read_only_reason)));
   const std::uint32_t count = std::min<std::uint32_t>(volume.disk_count, MDFS_IOC_MAX_DISKS);
-  for (std::uint32_t i = 0; i < count; ++i) all.push_back(of_disk(volume, i));
+  for (std::uint32_t i = 0; i < count; ++i) {
+    all.push_back(of_disk(volume, i));
+    all.push_back(of_room_below(volume, i));
+  }
   if ((volume.flags & MDFS_VOLUME_ZEROES_LOST) != 0)
     all.emplace_back("mounted with errors=zero: data on missing disks read as zeros");
   std::erase(all, "");

@@ -55,7 +55,9 @@ nlohmann::ordered_json disk_json(std::uint32_t number, const mdfs_ioc_volume& vo
           {"weight", disk.weight},
           {"blocks", disk.blocks},
           {"device_bytes", disk.device_bytes},
-          {"free_blocks", disk.free_blocks}};
+          {"free_blocks", disk.free_blocks},
+          {"room_below_bytes", disk.room_below_bytes == UINT64_MAX ? nlohmann::ordered_json()
+                                                                   : nlohmann::ordered_json(disk.room_below_bytes)}};
 }
 
 }  // namespace mdfs::tools

@@ -54,6 +54,19 @@ TEST(VolumeErrorsTest, ATruncatedDiskIsNamedWithItsSmallestSize) {
       << all[0];
 }
 
+TEST(VolumeErrorsTest, AFullFilesystemBelowADiskIsAnErrorUntilThereIsRoom) {
+  mdfs_ioc_volume volume = healthy();
+  volume.commit_room_bytes = 4 << 20;
+  for (auto& disk : volume.disks) disk.room_below_bytes = UINT64_MAX;
+  volume.disks[2].room_below_bytes = (4 << 20) - 1;
+  const auto all = volume_errors(volume);
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_TRUE(all[0].starts_with("disk 2 (/dev/sdc): the filesystem below it has 4 MiB left, and a commit needs 4 MiB"))
+      << all[0];
+  volume.disks[2].room_below_bytes = 4 << 20;
+  EXPECT_TRUE(volume_errors(volume).empty());
+}
+
 TEST(VolumeErrorsTest, AVolumeThatTurnedReadOnlySaysWhyAndWhatToDo) {
   const std::pair<const char*, const char*> cases[] = {
       {"the commit of generation 7 failed: I/O error: /dev/sdc: flush", "mdfsck"},
