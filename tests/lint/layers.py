@@ -41,6 +41,7 @@ THIRD_PARTY = {
     "nlohmann/": {"volume", "maintenance", "views", "model", "fuse", "sim", "tools"},
     "OpenImageIO/": {"tools"},
     "CLI/": {"tools"},
+    "httplib": {"tools"},
     "gtest/": set(), "gmock/": set(), "rapidcheck": set(), "benchmark/": set(),
 }
 # Disks that no program is linked with.

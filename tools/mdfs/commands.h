@@ -17,6 +17,7 @@ void add_window_commands(CLI::App& app, Action& action);   // window read, write
 void add_disk_commands(CLI::App& app, Action& action);     // disk list, add, weight, remove, replace, stats
 void add_disk_stats_command(CLI::App& noun, Action& action);
 void add_scrub_commands(CLI::App& app, Action& action);  // scrub start, status, cancel, resume
+void add_serve_command(CLI::App& app, Action& action);   // serve
 
 // mount.mdfs SOURCE DIRECTORY [-sfnv] [-o OPTIONS], as mount(8) calls it.
 int mount_helper(int argc, char** argv);

@@ -1,0 +1,140 @@
+"""`mdfs serve`: files and views of a volume over HTTP."""
+# SPDX-License-Identifier: Apache-2.0
+import http.client
+import os
+import socket
+import subprocess
+import urllib.parse
+
+import harness
+from harness import make_image, read_all, write_all
+
+try:
+    import numpy as np
+except ImportError:
+    print("SKIPPED: the tests of the web server need numpy")
+    raise SystemExit(harness.SKIP)
+
+
+class Serve(harness.MountTest):
+    def setUp(self):
+        super().setUp()
+        self.data = np.random.default_rng(1).integers(0, 255, (200, 300), "u1")
+        make_image(self.at("scan"), self.data.shape)
+        write_all(self.at("scan"), self.data.tobytes())
+        os.mkdir(self.at("a <folder>"))
+        write_all(self.at("a <folder>/notes.txt"), b"0123456789")
+        self.server = subprocess.Popen(
+            [harness.MDFS, "serve", self.volume.path, "--listen", "127.0.0.1:0", "--root",
+             os.path.basename(self.dir)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(self.end)
+        line = self.server.stdout.readline()
+        if not line and "cannot be loaded" in self.server.stderr.read():
+            self.skipTest("built without cpp-httplib")
+        self.port = urllib.parse.urlsplit(line.strip()).port
+
+    def end(self):
+        self.server.kill()
+        self.server.communicate()
+
+    def ask(self, path, method="GET", **headers):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection.request(method, path, headers={name.replace("_", "-"): text for name, text in headers.items()})
+        answer = connection.getresponse()
+        body = answer.read()
+        connection.close()
+        return answer, body
+
+    def body(self, path):
+        answer, body = self.ask(path)
+        self.assertEqual(answer.status, 200, path)
+        self.assertEqual(int(answer.headers["Content-Length"]), len(body))
+        return body
+
+    def test_files_windows_and_views_are_those_of_the_mount(self):
+        self.assertEqual(self.body("/scan"), self.data.tobytes())
+        for name, kind in (("win/y10+20,x30+40.npy", "application/octet-stream"), ("scan.tif", "image/tiff"),
+                           ("win/y10+20,x30+40.png", "image/png"), ("win/all.jpg", "image/jpeg"),
+                           ("info.json", "application/json"), ("ome.zarr/0/zarr.json", "application/json"),
+                           ("ome.zarr/0/c/0/0", "application/octet-stream")):
+            with self.subTest(name=name):
+                answer, body = self.ask(f"/scan@/{name}")
+                self.assertEqual((answer.status, answer.headers["Content-Type"]), (200, kind))
+                self.assertEqual(body, read_all(self.at(f"scan@/{name}")))
+        self.assertEqual(self.body("/a%20%3Cfolder%3E/notes.txt"), b"0123456789")
+
+    def test_a_range_is_that_part_of_the_file(self):
+        tif = read_all(self.at("scan@/scan.tif"))
+        for wanted, first, last in (("0-15", 0, 15), ("5000-", 5000, len(tif) - 1),
+                                    ("-100", len(tif) - 100, len(tif) - 1),
+                                    (f"10-{10 * len(tif)}", 10, len(tif) - 1)):
+            answer, body = self.ask("/scan@/scan.tif", Range=f"bytes={wanted}")
+            self.assertEqual((answer.status, body), (206, tif[first:last + 1]), wanted)
+            self.assertEqual(answer.headers["Content-Range"], f"bytes {first}-{last}/{len(tif)}")
+        answer, _ = self.ask("/scan@/scan.tif", Range=f"bytes={len(tif)}-")
+        self.assertEqual((answer.status, answer.headers["Content-Range"]), (416, f"bytes */{len(tif)}"))
+        self.assertEqual(self.ask("/scan@/scan.tif", Range="bytes=0-1,5-6")[1], tif)
+        self.assertEqual(self.ask("/scan@/scan.tif", Range="bytes=0-1", If_Range='"old"')[1], tif)
+
+    def test_a_client_keeps_what_has_not_changed(self):
+        path = "/scan@/win/y0+8.raw"
+        answer, before = self.ask(path)
+        tag, date = answer.headers["ETag"], answer.headers["Last-Modified"]
+        again, body = self.ask(path, If_None_Match=tag)
+        self.assertEqual((again.status, body, again.headers["ETag"]), (304, b"", tag))
+        self.assertEqual(self.ask(path, If_Modified_Since=date)[0].status, 304)
+        write_all(self.at("scan@/win/y0+1.raw"), bytes(300))
+        answer, after = self.ask(path, If_None_Match=tag)
+        self.assertEqual((answer.status, after), (200, bytes(300) + before[300:]))
+        self.assertNotEqual(answer.headers["ETag"], tag)
+
+    def test_head_options_and_other_methods(self):
+        size = os.stat(self.at("scan@/scan.npy")).st_size
+        answer, body = self.ask("/scan@/scan.npy", "HEAD")
+        self.assertEqual((answer.status, body, answer.headers["Content-Length"]), (200, b"", str(size)))
+        answer, _ = self.ask("/scan", "OPTIONS")
+        self.assertEqual((answer.status, answer.headers["Access-Control-Allow-Origin"]), (204, "*"))
+        for method in ("PUT", "POST", "DELETE", "PATCH"):
+            self.assertEqual(self.ask("/scan", method)[0].status, 405)
+        self.assertEqual(read_all(self.at("scan")), self.data.tobytes())
+        for path in "/scan", "/missing":  # a page of another origin sees errors, too
+            self.assertEqual(self.ask(path)[0].headers["Access-Control-Allow-Origin"], "*")
+
+    def test_no_path_leads_out_of_the_root(self):
+        write_all(os.path.join(self.volume.path, "secret"), b"secret")
+        os.symlink("../secret", self.at("link"))
+        os.symlink("/etc/passwd", self.at("absolute"))
+        os.symlink("scan", self.at("inside"))
+        for path in ("/../secret", "/%2e%2e/secret", "/a%20%3Cfolder%3E/../../secret", "/link", "/absolute", "/missing",
+                     "//etc/passwd", "/scan%00", "/scan/", "/scan@/win/y999.png", "/scan@/win/nonsense", "/.mdfs/"):
+            self.assertEqual(self.ask(path)[0].status, 404, path)
+        self.assertEqual(self.body("/inside"), self.data.tobytes())
+        os.remove(os.path.join(self.volume.path, "secret"))
+
+    def test_a_directory_is_a_page_of_links(self):
+        answer, _ = self.ask("/a%20%3Cfolder%3E")
+        self.assertEqual((answer.status, answer.headers["Location"]), (301, "/a%20%3Cfolder%3E/"))
+        page = self.body("/").decode()
+        self.assertIn('<a href="./a%20%3Cfolder%3E/">a &lt;folder&gt;/</a>', page)
+        self.assertIn('<a href="./scan">scan</a> (<a href="./scan@/">views</a>)', page)
+        self.assertIn('<a href="./scan.tif">', self.body("/scan@/").decode())
+
+    def test_idle_connections_do_not_keep_others_out(self):
+        idle = [socket.create_connection(("127.0.0.1", self.port)) for _ in range(100)]
+        self.assertEqual(self.body("/a%20%3Cfolder%3E/notes.txt"), b"0123456789")
+        for one in idle:
+            one.close()
+
+    def test_addresses_of_the_network_need_public(self):
+        done = subprocess.run([harness.MDFS, "serve", self.volume.path, "--listen", "0.0.0.0:0"], capture_output=True,
+                              text=True, check=False)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("--public", done.stderr)
+        for wrong in "8080", "localhost:", "localhost:99999", ":80":
+            done = subprocess.run([harness.MDFS, "serve", self.volume.path, "--listen", wrong], capture_output=True,
+                                  text=True, check=False)
+            self.assertIn("HOST:PORT", done.stderr)
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,103 @@
+// mdfs serve: a web server for the files and views of a mounted volume.
+// SPDX-License-Identifier: Apache-2.0
+#include <arpa/inet.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/openat2.h>
+#include <sys/syscall.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <memory>
+
+#include "commands.h"
+#include "mdfs/version.h"
+#include "mounted.h"
+#include "serve/serve_module.h"
+#include "support/file.h"
+#include "support/streams.h"
+
+namespace mdfs::tools {
+namespace {
+
+struct ServeArguments {
+  std::string mount, root = ".", listen = "127.0.0.1:8080";
+  bool is_public = false;
+};
+
+struct Address {
+  std::string host;
+  int port = 0;
+};
+
+// "HOST:PORT" or "[IPv6]:PORT".
+Result<Address> parse_address(const std::string& text) {
+  const std::size_t colon = text.rfind(':');
+  Address address;
+  if (colon != std::string::npos) {
+    address.host = text.substr(0, colon);
+    if (address.host.starts_with('[') && address.host.ends_with(']'))
+      address.host = address.host.substr(1, address.host.size() - 2);
+    const char* const end = text.data() + text.size();
+    const auto [last, failure] = std::from_chars(text.data() + colon + 1, end, address.port);
+    if (failure == std::errc{} && last == end && !address.host.empty() && address.port >= 0 && address.port <= 65535)
+      return address;
+  }
+  return Error{Errc::kInvalidArgument, text + ": --listen requires HOST:PORT, such as 127.0.0.1:8080"};
+}
+
+bool is_loopback(const std::string& host) {
+  in_addr four{};
+  in6_addr six{};
+  if (host == "localhost") return true;
+  if (::inet_pton(AF_INET, host.c_str(), &four) == 1) return (ntohl(four.s_addr) >> 24) == 127;
+  return ::inet_pton(AF_INET6, host.c_str(), &six) == 1 && IN6_IS_ADDR_LOOPBACK(&six);
+}
+
+// Loaded by this command alone: the library brings those of TLS and of compression.
+Result<const serve::Module*> load_server() {
+  void* library = ::dlopen("mdfs_serve.so", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr)
+    return Error{Errc::kNotSupported, std::string("the web server cannot be loaded: ") + ::dlerror()};
+  const auto* module = static_cast<const serve::Module*>(::dlsym(library, "mdfs_serve_module"));
+  if (module == nullptr || std::string_view(module->version) != MDFS_VERSION_STRING)
+    return Error{Errc::kNotSupported, "mdfs_serve.so belongs to another version of MDFS"};
+  return module;
+}
+
+Status serve_command(const ServeArguments& arguments) {
+  MDFS_TRY_ASSIGN(const Address address, parse_address(arguments.listen));
+  if (!arguments.is_public && !is_loopback(address.host))
+    return Error{Errc::kInvalidArgument,
+                 arguments.listen + ": other machines can reach this address: add --public, or listen on 127.0.0.1"};
+  MDFS_TRY(volume_info(arguments.mount));
+  MDFS_TRY_ASSIGN(const File mount, File::open(arguments.mount, O_PATH | O_DIRECTORY));
+  open_how how{};
+  how.flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
+  const auto root = static_cast<int>(::syscall(SYS_openat2, mount.fd(), arguments.root.c_str(), &how, sizeof how));
+  if (root < 0)
+    return from_errno(errno, fmt::format("{}: --root, a directory below {}", arguments.root, arguments.mount));
+  const File kept(root, arguments.root);
+  MDFS_TRY_ASSIGN(const serve::Module* module, load_server());
+  const bool brackets = address.host.find(':') != std::string::npos;
+  return module->serve({root, address.host, address.port}, [&](int port) {
+    print_out("http://{}{}{}:{}/\n", brackets ? "[" : "", address.host, brackets ? "]" : "", port);
+    (void)finish_output();  // now, not when the server ends; an error does not stop it
+  });
+}
+
+}  // namespace
+
+void add_serve_command(CLI::App& app, Action& action) {
+  const auto arguments = std::make_shared<ServeArguments>();
+  CLI::App* command = app.add_subcommand("serve", "Serve files, windows and views to browsers, read-only");
+  command->add_option("MOUNT", arguments->mount, "Mount point of the volume")->required();
+  command->add_option("--listen", arguments->listen, "Address and port; port 0: any")->capture_default_str();
+  command->add_option("--root", arguments->root, "Serve this directory of the volume only")->capture_default_str();
+  command->add_flag("--public", arguments->is_public, "Allow an address that other machines reach");
+  command->callback([arguments, &action] { action = [arguments] { return serve_command(*arguments); }; });
+}
+
+}  // namespace mdfs::tools

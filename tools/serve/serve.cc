@@ -1,0 +1,205 @@
+// The web server, on cpp-httplib: a module that is loaded by `mdfs serve`.
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <httplib.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <memory>
+#include <semaphore>
+
+#include "mdfs/version.h"
+#include "serve/serve_module.h"
+#include "serve/web_text.h"
+#include "serve/web_tree.h"
+
+namespace mdfs::serve {
+namespace {
+
+constexpr std::size_t kConnections = 64;  // at once, a thread each; others wait in the kernel
+constexpr std::size_t kRequests = 1000;   // of a connection
+constexpr std::size_t kMaxBodyBytes = 64 << 10;
+constexpr std::size_t kPieceBytes = 256 << 10;
+constexpr int kTimeoutSeconds = 10;
+
+// Accepts a connection when a thread is free for it.
+class Connections final : public httplib::TaskQueue {
+ public:
+  void enqueue(std::function<void()> connection) override {
+    free_.acquire();
+    pool_.enqueue([this, connection = std::move(connection)] {
+      connection();
+      free_.release();
+    });
+  }
+  void shutdown() override { pool_.shutdown(); }
+
+ private:
+  httplib::ThreadPool pool_{kConnections};
+  std::counting_semaphore<> free_{kConnections};
+};
+
+void fail(httplib::Response& response, int status, const std::string& text) {
+  response.status = status;
+  response.set_content(text + "\n", "text/plain; charset=utf-8");
+}
+
+void fail_with(httplib::Response& response, int number) {
+  switch (number) {
+    case ENOENT:
+    case ENOTDIR:
+    case ELOOP:
+    case EXDEV:
+    case ENAMETOOLONG:
+    case EINVAL:
+      return fail(response, 404, "not found");
+    case EACCES:
+    case EPERM:
+      return fail(response, 403, "permission denied");
+    case EFBIG:
+      return fail(response, 403, "the window is larger than the mount allows");
+    case EAGAIN:
+    case ENOSPC:
+    case ENOMEM:
+    case EMFILE:
+    case ENFILE:
+      return fail(response, 503, "out of resources");
+    default:
+      return fail(response, 500, "the file cannot be read");
+  }
+}
+
+void send_directory(int root, const std::string& path, httplib::Response& response) {
+  if (!path.ends_with('/')) {
+    std::string to;
+    for (std::size_t at = 0; at < path.size();) {
+      const std::size_t slash = std::min(path.find('/', at), path.size());
+      if (slash > at) to += "/" + url_escaped(std::string_view(path).substr(at, slash - at));
+      at = slash + 1;
+    }
+    response.set_redirect(to + "/", 301);
+    return;
+  }
+  Opened opened = open_below(root, path, O_RDONLY | O_DIRECTORY);
+  if (opened.fd.get() < 0) return fail_with(response, opened.error);
+  const Listing listing = list(std::move(opened.fd));
+  if (listing.error != 0) return fail_with(response, listing.error);
+  response.set_header("Cache-Control", "no-cache");
+  response.set_content(directory_page(path, listing.entries, listing.more), "text/html; charset=utf-8");
+}
+
+bool is_unchanged(const httplib::Request& request, const std::string& tag, std::time_t changed) {
+  if (request.has_header("If-None-Match")) return has_tag(request.get_header_value("If-None-Match"), tag);
+  if (!request.has_header("If-Modified-Since")) return false;
+  const auto since = parse_http_date(request.get_header_value("If-Modified-Since"));
+  return since && changed <= *since;
+}
+
+// Which bytes to send. If-Range: a part only of the version that the client has.
+ByteSpan asked_for(const httplib::Request& request, const std::string& tag, std::uint64_t size) {
+  if (!request.has_header("Range")) return {};
+  if (request.has_header("If-Range") && (tag.empty() || request.get_header_value("If-Range") != tag)) return {};
+  return parse_range(request.get_header_value("Range"), size);
+}
+
+void send_bytes(Descriptor fd, const ByteSpan& span, const std::string& type, httplib::Response& response) {
+  if (span.count == 0) return response.set_content("", type);
+  const auto file = std::make_shared<Descriptor>(std::move(fd));
+  const auto buffer = std::make_shared<std::string>();
+  response.set_content_provider(
+      span.count, type,
+      [file, buffer, first = span.first](std::size_t offset, std::size_t length, httplib::DataSink& to) {
+        buffer->resize(std::min(length, kPieceBytes));
+        const ssize_t count = ::pread(file->get(), buffer->data(), buffer->size(), static_cast<off_t>(first + offset));
+        // Bytes that are missing, or an error: the connection ends, so that the client sees a part.
+        return count > 0 && to.write(buffer->data(), static_cast<std::size_t>(count));
+      });
+}
+
+void answer(int root, const httplib::Request& request, httplib::Response& response) {
+  // The time before the bytes: a change in between makes the client ask again.
+  const Opened before = open_below(root, request.path, O_PATH);
+  struct stat old {};
+  if (before.fd.get() < 0) return fail_with(response, before.error);
+  if (::fstat(before.fd.get(), &old) != 0) return fail_with(response, errno);
+  if (S_ISDIR(old.st_mode)) return send_directory(root, request.path, response);
+  if (!S_ISREG(old.st_mode) || request.path.ends_with('/')) return fail_with(response, ENOENT);
+  Opened opened = open_below(root, request.path, O_RDONLY);
+  struct stat now {};
+  if (opened.fd.get() < 0) return fail_with(response, opened.error);
+  // Pictures under win/ have their size when they are open.
+  if (::fstat(opened.fd.get(), &now) != 0) return fail_with(response, errno);
+  if (!S_ISREG(now.st_mode)) return fail_with(response, ENOENT);
+  const auto size = static_cast<std::uint64_t>(now.st_size);
+  const bool steady = old.st_mtim.tv_sec == now.st_mtim.tv_sec && old.st_mtim.tv_nsec == now.st_mtim.tv_nsec;
+  const std::string tag = steady ? entity_tag(now.st_mtim, size) : "";
+  response.set_header("Accept-Ranges", "bytes");
+  response.set_header("Cache-Control", "no-cache");
+  if (steady) {
+    response.set_header("ETag", tag);
+    response.set_header("Last-Modified", http_date(now.st_mtim.tv_sec));
+    if (is_unchanged(request, tag, now.st_mtim.tv_sec)) {
+      response.status = 304;
+      return;
+    }
+  }
+  ByteSpan span = asked_for(request, tag, size);
+  response.status = 200;
+  if (span.kind == ByteSpan::Kind::kOutside) {
+    response.set_header("Content-Range", fmt::format("bytes */{}", size));
+    return fail(response, 416, "the range lies outside the file");
+  }
+  if (span.kind == ByteSpan::Kind::kPart) {
+    response.status = 206;
+    response.set_header("Content-Range", fmt::format("bytes {}-{}/{}", span.first, span.first + span.count - 1, size));
+  } else {
+    span = {ByteSpan::Kind::kWhole, 0, size};
+  }
+  send_bytes(std::move(opened.fd), span, content_type(request.path), response);
+}
+
+Status serve(const Options& options, const std::function<void(int port)>& listening) {
+  httplib::Server server;
+  server.new_task_queue = [] { return new Connections; };
+  server.set_keep_alive_max_count(kRequests);
+  server.set_read_timeout(kTimeoutSeconds);
+  server.set_write_timeout(kTimeoutSeconds);
+  server.set_payload_max_length(kMaxBodyBytes);
+  server.set_tcp_nodelay(true);
+  server.set_default_headers({{"Access-Control-Allow-Origin", "*"},
+                              {"Access-Control-Expose-Headers", "Content-Length, Content-Range, ETag"},
+                              {"X-Content-Type-Options", "nosniff"}});
+  server.set_pre_routing_handler([&options](const httplib::Request& request, httplib::Response& response) {
+    if (request.method == "OPTIONS") {
+      response.set_header("Access-Control-Allow-Methods", "GET, HEAD, OPTIONS");
+      response.set_header("Access-Control-Allow-Headers", "Range, If-Range, If-None-Match, If-Modified-Since");
+      response.status = 204;
+    } else if (request.method == "GET" || request.method == "HEAD") {
+      answer(options.root, request, response);
+      // The answer has the part already; the library would cut the range out of it again.
+      const_cast<httplib::Request&>(request).ranges.clear();
+    } else {
+      response.set_header("Allow", "GET, HEAD, OPTIONS");
+      fail(response, 405, "files are read only");
+    }
+    return httplib::Server::HandlerResponse::Handled;
+  });
+  int port = options.port;
+  if (port == 0) {
+    port = server.bind_to_any_port(options.host);
+  } else if (!server.bind_to_port(options.host, port)) {
+    port = -1;
+  }
+  if (port < 0)
+    return from_errno(errno == 0 ? EADDRNOTAVAIL : errno, fmt::format("{}:{}: listen", options.host, options.port));
+  listening(port);
+  if (!server.listen_after_bind()) return Error{Errc::kIo, "the server ended"};
+  return {};
+}
+
+}  // namespace
+}  // namespace mdfs::serve
+
+extern "C" __attribute__((visibility("default"))) const mdfs::serve::Module mdfs_serve_module;
+const mdfs::serve::Module mdfs_serve_module = {MDFS_VERSION_STRING, mdfs::serve::serve};
