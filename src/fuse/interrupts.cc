@@ -11,6 +11,9 @@
 #include <charconv>
 #include <cstdint>
 
+#include "fuse/reply.h"
+#include "fuse/server.h"
+
 namespace mdfs::fuse {
 
 bool is_ending(std::string_view status) {
@@ -27,14 +30,16 @@ bool is_ending(std::string_view status) {
 }
 
 engine::Stop stop_of(fuse_req_t req) {
-  return [req, caller = fuse_req_ctx(req)->pid] {
-    if (fuse_req_interrupted(req) == 0) return false;
+  // The kernel sends no interrupt where the caller is killed before a ring has taken its request.
+  return [req, caller = fuse_req_ctx(req)->pid, may_lack_interrupt = server_of(req).uses_rings()] {
+    const bool interrupted = fuse_req_interrupted(req) != 0;
+    if (!interrupted && !may_lack_interrupt) return false;
     std::array<char, 4096> status{};
     const int fd = ::open(fmt::format("/proc/{}/status", caller).c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return true;
+    if (fd < 0) return interrupted;
     const ssize_t count = ::read(fd, status.data(), status.size());
     ::close(fd);
-    return count <= 0 || is_ending({status.data(), static_cast<std::size_t>(count)});
+    return count <= 0 ? interrupted : is_ending({status.data(), static_cast<std::size_t>(count)});
   };
 }
 

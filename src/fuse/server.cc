@@ -41,6 +41,7 @@ constexpr std::uint64_t kDirectIoAllowMmap = 1ull << 36;
 // Writes, truncations and changes of the owner take privileges away here (Volume::drop_privileges()). Without the flag
 // the kernel asks for the attribute security.capability before each write, and for the mode before each chown.
 constexpr std::uint64_t kHandleKillPrivileges = FUSE_HANDLE_KILLPRIV_V2;
+constexpr std::uint64_t kParallelDirectories = FUSE_PARALLEL_DIROPS;  // libfuse 3.14 does not pass it on
 
 // This thread is answering OPEN, and the reply is to say that writes may come in parallel.
 thread_local bool opens_for_parallel_writes = false;
@@ -169,7 +170,8 @@ void Server::look_at_init_request(const void* request, std::size_t size) {
   std::memcpy(&init, static_cast<const char*>(request) + sizeof header, sizeof init);
   std::uint64_t offered = init.flags;
   if ((init.flags & FUSE_INIT_EXT) != 0) offered |= std::uint64_t{init.flags2} << 32;
-  added_flags_ = offered & (kHandleKillPrivileges | (options_.cached_images ? 0 : kDirectIoAllowMmap));
+  added_flags_ =
+      offered & (kHandleKillPrivileges | kParallelDirectories | (options_.cached_images ? 0 : kDirectIoAllowMmap));
   if (!rings_) return;
   if ((offered & kOverIoUring) != 0) {
     added_flags_ |= kOverIoUring;

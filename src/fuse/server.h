@@ -64,6 +64,7 @@ class Server {
   bool running() const { return running_; }
   // run() has returned because the kernel takes no requests from rings after all; no caller gets an answer.
   bool rings_failed() const { return rings_failed_; }
+  bool uses_rings() const { return rings_ != nullptr; }
 
   // ---- for the operations
   volume::Volume& volume() { return volume_; }

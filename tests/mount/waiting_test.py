@@ -122,6 +122,20 @@ class Waiting(unittest.TestCase):
             self.others()
         self.kill_daemon()
 
+    def test_look_ups_behind_one_another_end_when_their_callers_are_killed(self):
+        """Some have not reached the daemon when they are killed; then the kernel sends no interrupt through rings."""
+        pids = [child(lambda number: os.stat(self.volume / f"far/{number * 13 % 2000}"), number)
+                for number in range(4 * CALLERS)]
+        time.sleep(2)
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        deadline = time.monotonic() + 10
+        for pid in pids:
+            while os.waitpid(pid, os.WNOHANG) == (0, 0):
+                self.assertLess(time.monotonic(), deadline, "a killed caller still waits")
+                time.sleep(0.02)
+        self.kill_daemon()
+
     def test_an_unmount_that_is_refused_does_not_wait_for_disks(self):
         with open(self.volume / "other/cached", "ab") as file:
             file.write(bytes(8 << 20))

@@ -46,6 +46,8 @@ std::string uuid_text(const std::uint8_t (&octets)[16]) {
   return uuid.to_string();
 }
 
+using Json = nlohmann::ordered_json;
+
 nlohmann::ordered_json disk_json(std::uint32_t number, const mdfs_ioc_volume& volume) {
   const auto& disk = volume.disks[number];
   return {{"number", number},
