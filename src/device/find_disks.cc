@@ -84,7 +84,7 @@ Slots slots_on(const std::string& path, const format::Label& label) {
 }
 
 FormerMember former_member(const Slots& slots, const std::function<bool(const Uuid&)>& is_member) {
-  if (slots.newest == 0) return FormerMember::kHoldsNothing;
+  if (slots.acknowledged == 0) return FormerMember::kHoldsNothing;
   return std::any_of(slots.participants.begin(), slots.participants.end(), is_member) ? FormerMember::kIsBehind
                                                                                       : FormerMember::kWrittenApart;
 }

@@ -19,7 +19,7 @@ Result<format::Label> read_label(const std::string& path);
 
 // What a disk with a label of the volume holds that is no member now. `members`: the UUIDs of the members.
 enum class FormerMember : std::uint8_t {
-  kHoldsNothing,  // it was only about to join, and holds no commit
+  kHoldsNothing,  // it was only about to join, and holds no commit that may have been acknowledged
   kIsBehind,      // its newest commit was made together with a member: the volume builds on it
   kWrittenApart,  // no member took part in its newest commit: it may hold files that the volume lacks
 };

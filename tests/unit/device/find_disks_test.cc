@@ -94,11 +94,11 @@ class FindDisks : public testing::Test {
 
   // A committed slot in the first ring.
   static void put_commit(const std::string& path, std::uint64_t generation, const Uuid& commit, const Uuid& parent,
-                         const std::vector<Away>& away = {}) {
+                         const std::vector<Away>& away = {}, std::uint8_t state = MDFS_SLOT_COMMITTED) {
     const auto label = read_label(path);
     ASSERT_TRUE(label.ok());
     format::CommitSlot slot;
-    slot.state = MDFS_SLOT_COMMITTED;
+    slot.state = state;
     slot.volume_uuid = label->volume_uuid;
     slot.commit_id = commit;
     slot.parent_id = parent;
@@ -291,6 +291,37 @@ TEST_F(FindDisks, ADiskThatWasAboutToJoinLeadsToItsVolume) {
         for (const std::string& disk : all) EXPECT_EQ(std::count(found->paths.begin(), found->paths.end(), disk), 1);
       }
     }
+  }
+}
+
+// The next 'disk add' gave its number to another disk.
+TEST_F(FindDisks, ADiskWhoseFirstCommitWasCutOffIsNoHalfOfAFork) {
+  make_volume("a", 2);
+  const Uuid last = environment().new_uuid();
+  auto label = read_label(path("a0"));
+  ASSERT_TRUE(label.ok());
+  label->membership = 2;
+  label->disk_uuid = environment().new_uuid();
+  label->disk_index = 2;
+  label->members.push_back({.uuid = label->disk_uuid, .blocks = label->disk_blocks, .weight = 1});
+  write_labels(path("new"), *label);
+  put_commit(path("new"), 8, environment().new_uuid(), last, {}, MDFS_SLOT_PREPARED);
+  label->membership = 3;
+  label->members.back().uuid = environment().new_uuid();
+  for (const std::string name : {"a0", "a1", "b"}) {
+    label->disk_index = name == "a0" ? 0 : name == "a1" ? 1 : 2;
+    label->disk_uuid = label->members[label->disk_index].uuid;
+    write_labels(path(name), *label);
+    put_commit(path(name), 9, environment().new_uuid(), last);
+  }
+  EXPECT_EQ(look_at_former_member(path("new"), *read_label(path("new")), {label->disk_uuid}),
+            FormerMember::kHoldsNothing);
+  for (const auto& named : {std::vector<std::string>{path("a0")}, {path("a0"), path("new")}, {folder()}}) {
+    const auto found = find_disks(named);
+    ASSERT_TRUE(found.ok()) << found.error().message();
+    EXPECT_EQ(found->paths.size(), 3u);
+    EXPECT_EQ(std::count(found->paths.begin(), found->paths.end(), path("new")), 0);
+    EXPECT_TRUE(found->written_apart.empty());
   }
 }
 
