@@ -11,7 +11,6 @@
 #include <charconv>
 #include <cstdint>
 
-#include "fuse/reply.h"
 #include "fuse/server.h"
 
 namespace mdfs::fuse {
@@ -31,16 +30,17 @@ bool is_ending(std::string_view status) {
 
 engine::Stop stop_of(fuse_req_t req) {
   // The kernel sends no interrupt where the caller is killed before a ring has taken its request.
-  return [req, caller = fuse_req_ctx(req)->pid, may_lack_interrupt = server_of(req).uses_rings()] {
-    const bool interrupted = fuse_req_interrupted(req) != 0;
-    if (!interrupted && !may_lack_interrupt) return false;
-    std::array<char, 4096> status{};
-    const int fd = ::open(fmt::format("/proc/{}/status", caller).c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return interrupted;
-    const ssize_t count = ::read(fd, status.data(), status.size());
-    ::close(fd);
-    return count <= 0 ? interrupted : is_ending({status.data(), static_cast<std::size_t>(count)});
-  };
+  return
+      [req, caller = fuse_req_ctx(req)->pid, rings = static_cast<const Server*>(fuse_req_userdata(req))->uses_rings()] {
+        const bool interrupted = fuse_req_interrupted(req) != 0;
+        if (!interrupted && !rings) return false;
+        std::array<char, 4096> status{};
+        const int fd = ::open(fmt::format("/proc/{}/status", caller).c_str(), O_RDONLY | O_CLOEXEC);
+        if (fd < 0) return interrupted;
+        const ssize_t count = ::read(fd, status.data(), status.size());
+        ::close(fd);
+        return count <= 0 ? interrupted : is_ending({status.data(), static_cast<std::size_t>(count)});
+      };
 }
 
 }  // namespace mdfs::fuse
