@@ -10,6 +10,7 @@
 #include "fuse/reply.h"
 #include "fuse/zarr_nodes.h"
 #include "views/info_json.h"
+#include "views/level_view.h"
 #include "views/rendered_view.h"
 #include "views/tiff.h"
 
@@ -21,12 +22,11 @@ using volume::Ino;
 
 constexpr mode_t kReadBits = 0444;
 constexpr mode_t kWriteBits = 0222;
+constexpr const char* kWritable = "only raw and npy windows of the image itself can be written";
 
 Error no_such(std::string_view name) { return {Errc::kNotFound, std::string(name)}; }
 
-bool is_writable(const NodeSpec& spec) {
-  return spec.kind == NodeKind::kWindow && views::is_writable(spec.window.format);
-}
+bool is_writable(const NodeSpec& spec) { return spec.kind == NodeKind::kWindow && views::is_writable(spec.window); }
 
 // Readers and writers of an image may enter its views, readers may list them.
 mode_t directory_mode(mode_t image_mode) {
@@ -163,7 +163,7 @@ Result<std::uint64_t> size_of(Server& server, const Node& node) {
 }  // namespace
 
 bool is_rendered(const NodeSpec& spec) {
-  return spec.kind == NodeKind::kWindow && views::is_rendered(spec.window.format);
+  return spec.kind == NodeKind::kWindow && (spec.window.level > 0 || views::is_rendered(spec.window.format));
 }
 
 // The size of a rendered file changes with its opens. A chunk of zeros becomes a hole when it is written back, and the
@@ -300,9 +300,9 @@ Result<std::unique_ptr<Handle>> open_view(Server& server, std::shared_ptr<const 
     MDFS_TRY_ASSIGN(handle->view, open_zarr_file(server.volume(), info.geometry, spec));
     handle->chunk = chunk_window(info.geometry, spec.zarr);
   } else if (is_rendered(spec)) {
-    if (can_write(flags)) return Error{Errc::kAccessDenied, "only raw and npy windows can be written"};
-    auto view = views::RenderedView::open(server.volume(), spec.ino, info.geometry, spec.window, server.staging(),
-                                          caller.uid, stop);
+    if (can_write(flags)) return Error{Errc::kAccessDenied, kWritable};
+    const auto open = views::is_rendered(spec.window.format) ? views::RenderedView::open : views::LevelView::open;
+    auto view = open(server.volume(), spec.ino, info.geometry, spec.window, server.staging(), caller.uid, stop);
     if (!view.ok() && view.error().code == Errc::kOutOfRange) return Error{Errc::kNotFound, view.error().message()};
     if (!view.ok()) return view.error();
     handle->view = std::move(*view);
@@ -320,7 +320,7 @@ Result<std::unique_ptr<Handle>> open_view(Server& server, std::shared_ptr<const 
     handle->view = handle->window;
   }
   if (can_write(flags)) {
-    if (!is_writable(spec)) return Error{Errc::kAccessDenied, "only raw and npy windows can be written"};
+    if (!is_writable(spec)) return Error{Errc::kAccessDenied, kWritable};
     MDFS_TRY_ASSIGN(handle->writer, views::WindowWriter::create(server.volume(), spec.ino, *handle->window->file(),
                                                                 server.staging(), caller.uid, (flags & O_TRUNC) != 0));
   }

@@ -38,7 +38,7 @@ Result<std::string> view_link(Server& server, NodeId id);
 // True if the kernel may cache the entry that it has just received: only inside a view.
 bool may_cache_name(Server& server, const Node& node, NodeId parent, const std::string& name);
 
-// True if opening the virtual file encodes it, which may take long.
+// True if opening the virtual file encodes or computes it, which may take long.
 bool is_rendered(const NodeSpec& spec);
 
 // A handle for a virtual file; checks the caller's permission on the image itself, and opens it: release_file() with

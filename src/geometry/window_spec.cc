@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "base/checked.h"
+#include "geometry/level.h"
 
 namespace mdfs::geometry {
 namespace {
@@ -29,9 +30,18 @@ Result<std::uint64_t> take_number(std::string_view& text, std::string_view item)
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
+// The number in "l2".
+Result<std::uint64_t> level_number(std::string_view item) {
+  std::string_view rest = item.substr(1);
+  MDFS_TRY_ASSIGN(const std::uint64_t number, take_number(rest, item));
+  if (!rest.empty()) return bad_window(fmt::format("\"{}\": select a level by l and its number", item));
+  return number;
+}
+
 class SpecParser {
  public:
-  explicit SpecParser(const Geometry& geometry) : geometry_(geometry), window_(whole(geometry)) {}
+  // `geometry` is that of the level.
+  SpecParser(const Geometry& geometry, unsigned level) : geometry_(geometry), level_(level), window_(whole(geometry)) {}
 
   Status item(std::string_view item) {
     if (item.empty()) return bad_window("an item of the window is empty: axes are separated by one comma");
@@ -39,7 +49,7 @@ class SpecParser {
     const char letter = item[0];
     std::string_view rest = item.substr(1);
     if (letter == 'c') return channel(item, rest);
-    if (letter == 'l') return level(item, rest);
+    if (letter == 'l') return level(item);
     const std::size_t axis = geometry_.axes.find(letter);
     if (axis == std::string::npos)
       return bad_window(fmt::format("\"{}\" is not an axis of this image; its axes are {}", item, geometry_.axes));
@@ -84,12 +94,12 @@ class SpecParser {
     return {};
   }
 
-  Status level(std::string_view item, std::string_view rest) {
+  Status level(std::string_view item) {
     MDFS_TRY(once(level_seen_, "the level"));
-    MDFS_TRY_ASSIGN(const std::uint64_t number, take_number(rest, item));
-    if (!rest.empty()) return bad_window(fmt::format("\"{}\": select a level by l and its number", item));
-    if (number != 0)
-      return Error{Errc::kOutOfRange, fmt::format("level {} does not exist: the image has level 0 only", number)};
+    MDFS_TRY_ASSIGN(const std::uint64_t number, level_number(item));
+    if (number != level_)
+      return Error{Errc::kOutOfRange,
+                   fmt::format("level {} is not available here: read it as a file PATH@/win/l{}", number, number)};
     return {};
   }
 
@@ -118,6 +128,7 @@ class SpecParser {
   }
 
   const Geometry& geometry_;
+  const unsigned level_;
   Window window_;
   std::array<bool, kMaxRank> axis_seen_{};
   bool channel_seen_ = false;
@@ -128,11 +139,23 @@ class SpecParser {
 
 }  // namespace
 
-Result<Window> parse_window(const Geometry& geometry, std::string_view spec) {
+namespace {
+
+// The first level that an item names.
+Result<std::uint64_t> find_level(std::string_view spec) {
+  for (std::size_t at = 0; at < spec.size();) {
+    const std::string_view item = spec.substr(at, spec.find(',', at) - at);
+    if (item.starts_with('l')) return level_number(item);
+    at += item.size() + 1;
+  }
+  return std::uint64_t{0};
+}
+
+Result<Window> parse(const Geometry& geometry, unsigned level, std::string_view spec) {
   if (spec.empty()) return bad_window("the window is empty; \"all\" is the whole image");
   if (spec.size() > kMaxSpecBytes)
     return bad_window(fmt::format("a window must have at most {} characters", kMaxSpecBytes));
-  SpecParser parser(geometry);
+  SpecParser parser(geometry, level);
   if (spec == kAll) return parser.finish();
   for (;;) {
     const std::size_t comma = spec.find(',');
@@ -140,6 +163,26 @@ Result<Window> parse_window(const Geometry& geometry, std::string_view spec) {
     if (comma == std::string_view::npos) return parser.finish();
     spec.remove_prefix(comma + 1);
   }
+}
+
+}  // namespace
+
+Result<Window> parse_window(const Geometry& geometry, std::string_view spec) { return parse(geometry, 0, spec); }
+
+Result<LevelWindow> parse_level_window(const Geometry& image, std::string_view spec) {
+  MDFS_TRY_ASSIGN(const std::uint64_t level, find_level(spec));
+  if (const unsigned count = level_count(image); level > count)
+    return Error{Errc::kOutOfRange, fmt::format("level {} is not in 0..{}", level, count)};
+  LevelWindow result;
+  result.level = static_cast<unsigned>(level);
+  MDFS_TRY_ASSIGN(result.window, parse(level_geometry(image, result.level), result.level, spec));
+  return result;
+}
+
+std::string to_spec(const Geometry& image, const LevelWindow& window) {
+  if (window.level == 0) return to_spec(image, window.window);
+  const std::string spec = to_spec(level_geometry(image, window.level), window.window);
+  return spec == kAll ? fmt::format("l{}", window.level) : fmt::format("l{},{}", window.level, spec);
 }
 
 std::string to_spec(const Geometry& geometry, const Window& window) {

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "views/jpeg.h"
+#include "views/level_view.h"
 #include "views/png.h"
 #include "views/window_reader.h"
 
@@ -20,7 +21,7 @@ constexpr std::uint64_t kBandBytes = std::uint64_t{1} << 20;  // rows that are r
 // The rows of a window, read in bands.
 class Rows {
  public:
-  Rows(WindowReader& reader, const Raster& raster, const engine::Stop& stop)
+  Rows(View& reader, const Raster& raster, const engine::Stop& stop)
       : reader_(reader), stop_(stop), band_(static_cast<std::size_t>(band_bytes(raster))) {}
 
   Status next(MutableBytes row) {
@@ -41,7 +42,7 @@ class Rows {
     return std::min(raster.height, std::max<std::uint64_t>(1, kBandBytes / raster.row_bytes())) * raster.row_bytes();
   }
 
-  WindowReader& reader_;
+  View& reader_;
   const engine::Stop& stop_;
   ByteVector band_;
   std::uint64_t offset_ = 0;  // of the window's bytes behind the band
@@ -59,10 +60,9 @@ Encoder encoder_of(Format format) {
 }
 
 // Writes the encoded bytes from the start of the staging; returns their number.
-Result<std::uint64_t> encode(volume::Volume& volume, volume::Ino image, const ViewFile& window, const Raster& raster,
-                             const Encoder& encoder, Staging& into, const engine::Stop& stop) {
-  WindowReader reader(volume, image, std::make_shared<const ViewFile>(window));
-  Rows rows(reader, raster, stop);
+Result<std::uint64_t> encode(View& samples, const Raster& raster, const Encoder& encoder, Staging& into,
+                             const engine::Stop& stop) {
+  Rows rows(samples, raster, stop);
   std::uint64_t size = 0;
   const ByteSink sink = [&](ConstBytes bytes) -> Status {
     MDFS_CHECK(bytes.size() <= into.capacity() - size);
@@ -83,14 +83,20 @@ Result<std::shared_ptr<View>> RenderedView::open(volume::Volume& volume, volume:
                                                  StagingPool& pool, std::uint32_t owner, const engine::Stop& stop) {
   const Encoder encoder = encoder_of(name.format);
   MDFS_TRY_ASSIGN(const Raster raster, raster_of(geometry, name));
-  MDFS_TRY_ASSIGN(const ViewFile window, view_window(geometry, {name.window, Format::kRaw}));
+  const WindowName raw{name.window, Format::kRaw, name.level};
+  MDFS_TRY_ASSIGN(const ViewFile window, view_window(geometry, raw));
   const std::uint64_t most = std::min(kMaxWindowBytes, pool.limits().window_bytes);
   if (window.data_bytes > most)
     return Error{Errc::kTooBig, fmt::format("a window of {} bytes; a .{} shows at most {}", window.data_bytes,
                                             suffix(name.format), most)};
   MDFS_TRY_ASSIGN(auto staging, Staging::create(pool, owner, encoder.max_bytes(raster)));
+  std::shared_ptr<View> level;
+  if (name.level > 0) {
+    MDFS_TRY_ASSIGN(level, LevelView::open(volume, image, geometry, raw, pool, owner, stop));
+  }
   for (unsigned attempt = 1;; ++attempt) {
-    const auto size = encode(volume, image, window, raster, encoder, *staging, stop);
+    WindowReader reader(volume, image, std::make_shared<const ViewFile>(window));
+    const auto size = encode(level ? *level : reader, raster, encoder, *staging, stop);
     if (size.ok()) return std::shared_ptr<View>(new RenderedView(std::move(staging), *size));
     if (size.error().code != Errc::kStaleDisk || attempt == kAttempts) return size.error();
   }

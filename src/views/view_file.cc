@@ -8,6 +8,7 @@
 #include <array>
 
 #include "base/check.h"
+#include "geometry/level.h"
 #include "geometry/window_spec.h"
 #include "views/jpeg.h"
 #include "views/npy.h"
@@ -113,7 +114,9 @@ Result<WindowName> parse_window_name(const Geometry& geometry, std::string_view 
     return Error{Errc::kInvalidArgument, fmt::format("'.{}' must be one of {}", ending, all_suffixes())};
   WindowName result;
   result.format = found->format;
-  MDFS_TRY_ASSIGN(result.window, geometry::parse_window(geometry, name.substr(0, dot)));
+  MDFS_TRY_ASSIGN(const auto spec, geometry::parse_level_window(geometry, name.substr(0, dot)));
+  result.window = spec.window;
+  result.level = spec.level;
   if (found->channels != kAnyArray) MDFS_TRY(find_raster(geometry, result.window, *found));
   // Raw bytes have no axes: a single index and a length of one are the same bytes.
   if (result.format == Format::kRaw) result.window.single = {};
@@ -122,7 +125,8 @@ Result<WindowName> parse_window_name(const Geometry& geometry, std::string_view 
 }
 
 std::string to_key(const WindowName& name) {
-  std::string key = fmt::format("{}/{}", suffix(name.format), name.window.channel ? int(*name.window.channel) : -1);
+  std::string key =
+      fmt::format("{}/{}/{}", suffix(name.format), name.level, name.window.channel ? int(*name.window.channel) : -1);
   for (unsigned axis = 0; axis < geometry::kMaxRank; ++axis)
     key +=
         fmt::format("/{}{}{}", name.window.start[axis], name.window.single[axis] ? "=" : "+", name.window.length[axis]);
@@ -130,11 +134,19 @@ std::string to_key(const WindowName& name) {
 }
 
 std::string to_name(const Geometry& geometry, const WindowName& name) {
-  return fmt::format("{}.{}", geometry::to_spec(geometry, name.window), suffix(name.format));
+  return fmt::format("{}.{}", geometry::to_spec(geometry, geometry::LevelWindow{name.level, name.window}),
+                     suffix(name.format));
 }
 
-Result<Raster> raster_of(const Geometry& geometry, const WindowName& name) {
+Result<Geometry> level_of(const Geometry& image, const WindowName& name) {
+  if (name.level > geometry::level_count(image))
+    return Error{Errc::kOutOfRange, fmt::format("the image has no level {}", name.level)};
+  return geometry::level_geometry(image, name.level);
+}
+
+Result<Raster> raster_of(const Geometry& image, const WindowName& name) {
   MDFS_CHECK(info(name.format).channels != kAnyArray);
+  MDFS_TRY_ASSIGN(const Geometry geometry, level_of(image, name));
   MDFS_TRY(geometry::check(geometry, name.window));
   return find_raster(geometry, name.window, info(name.format));
 }
@@ -148,8 +160,9 @@ Result<std::optional<std::uint64_t>> known_size(const Geometry& geometry, const 
   return std::optional(file.size_bytes());
 }
 
-Result<ViewFile> view_window(const Geometry& geometry, const WindowName& name) {
+Result<ViewFile> view_window(const Geometry& image, const WindowName& name) {
   MDFS_CHECK(!is_rendered(name.format));
+  MDFS_TRY_ASSIGN(const Geometry geometry, level_of(image, name));
   MDFS_TRY(geometry::check(geometry, name.window));
   ViewFile file;
   file.window = name.window;

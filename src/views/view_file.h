@@ -31,8 +31,13 @@ inline constexpr std::uint64_t kMaxRenderedRowBytes = 1u << 20;
 struct WindowName {
   geometry::Window window;
   Format format = Format::kRaw;
+  unsigned level = 0;  // resolution level, in whose samples the window is
   bool operator==(const WindowName&) const = default;
 };
+// Windows of levels are read-only.
+constexpr bool is_writable(const WindowName& name) { return name.level == 0 && is_writable(name.format); }
+// The geometry of the name's level. kOutOfRange if the image has no such level, or no longer.
+Result<geometry::Geometry> level_of(const geometry::Geometry& image, const WindowName& name);
 // "<spec>.<suffix>". The error says why the name does not exist.
 Result<WindowName> parse_window_name(const geometry::Geometry& geometry, std::string_view name);
 // Equal for equal windows in the same format, independent of the shape of the image.

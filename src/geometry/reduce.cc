@@ -1,0 +1,141 @@
+// Means of samples of all element types.
+// SPDX-License-Identifier: Apache-2.0
+#include "geometry/reduce.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "base/check.h"
+
+namespace mdfs::geometry {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "samples are used as they lie");
+
+__extension__ typedef __int128 Wide;  // the sum of eight numbers of 64 bits
+
+// IEEE-754 binary16, which the compiler does not know.
+struct Half {
+  std::uint16_t bits;
+};
+
+double to_double(Half half) {
+  const int exponent = (half.bits >> 10) & 0x1f, fraction = half.bits & 0x3ff;
+  double value = 0;
+  if (exponent == 0x1f)
+    value = fraction == 0 ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
+  else
+    value = exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(fraction + 0x400, exponent - 25);
+  return (half.bits & 0x8000) != 0 ? -value : value;
+}
+
+Half to_half(double value) {
+  const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+  const double size = std::fabs(value);
+  if (std::isnan(value)) return {static_cast<std::uint16_t>(sign | 0x7e00)};
+  if (size >= 65520) return {static_cast<std::uint16_t>(sign | 0x7c00)};
+  if (size == 0) return {sign};
+  // In units of the last place, a whole number after rounding. The carry into the next exponent comes by itself.
+  const int exponent = std::max(std::ilogb(size), -14);
+  const auto places = static_cast<int>(std::nearbyint(std::ldexp(size, 10 - exponent)));
+  return {static_cast<std::uint16_t>(sign | (places + ((exponent + 14) << 10)))};
+}
+
+template <typename T>
+struct SampleMean {
+  using Sum =
+      std::conditional_t<std::is_floating_point_v<T>, double, std::conditional_t<sizeof(T) == 8, Wide, std::int64_t>>;
+  static void add(Sum& sum, T value) { sum += static_cast<Sum>(value); }
+  // Of 2^shift samples.
+  static T of(Sum sum, unsigned shift) {
+    if constexpr (std::is_floating_point_v<T>) {
+      return static_cast<T>(std::ldexp(sum, -static_cast<int>(shift)));
+    } else {
+      const Sum floor = sum >> shift;
+      const Sum rest = sum - floor * (Sum{1} << shift);
+      const Sum twice = rest * 2, whole = Sum{1} << shift;
+      return static_cast<T>(floor + (twice > whole || (twice == whole && (floor & 1) != 0) ? 1 : 0));
+    }
+  }
+};
+
+template <>
+struct SampleMean<Half> {
+  using Sum = double;
+  static void add(Sum& sum, Half value) { sum += to_double(value); }
+  static Half of(Sum sum, unsigned shift) { return to_half(std::ldexp(sum, -static_cast<int>(shift))); }
+};
+
+template <typename T>
+T load(const std::byte* from) {
+  T value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
+template <typename T>
+void reduce(const ReducedBox& box, const std::byte* from, std::byte* into) {
+  const std::uint64_t sample = std::uint64_t{box.channels} * sizeof(T);
+  const std::uint64_t row = box.length[2] * sample, plane = box.length[1] * row;
+  std::array<std::uint64_t, 3> at{};
+  for (at[0] = 0; at[0] < box.length[0]; at[0] += box.step[0]) {
+    const std::uint64_t planes = std::min(box.step[0], box.length[0] - at[0]);
+    for (at[1] = 0; at[1] < box.length[1]; at[1] += box.step[1]) {
+      const std::uint64_t rows = std::min(box.step[1], box.length[1] - at[1]);
+      for (at[2] = 0; at[2] < box.length[2]; at[2] += box.step[2]) {
+        const std::uint64_t columns = std::min(box.step[2], box.length[2] - at[2]);
+        const auto shift = static_cast<unsigned>((planes - 1) + (rows - 1) + (columns - 1));
+        const std::byte* const first = from + at[0] * plane + at[1] * row + at[2] * sample;
+        for (unsigned channel = 0; channel < box.channels; ++channel) {
+          typename SampleMean<T>::Sum sum = 0;
+          for (std::uint64_t z = 0; z < planes; ++z)
+            for (std::uint64_t y = 0; y < rows; ++y)
+              for (std::uint64_t x = 0; x < columns; ++x)
+                SampleMean<T>::add(sum, load<T>(first + z * plane + y * row + x * sample + channel * sizeof(T)));
+          const T mean = SampleMean<T>::of(sum, shift);
+          std::memcpy(into, &mean, sizeof mean);
+          into += sizeof mean;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void reduce_mean(ElementType type, const ReducedBox& box, ConstBytes from, MutableBytes into) {
+  const std::uint64_t sample = std::uint64_t{box.channels} * element_bytes(type);
+  for (const std::uint64_t step : box.step) MDFS_CHECK(step == 1 || step == 2);
+  MDFS_CHECK(from.size() == box.length[0] * box.length[1] * box.length[2] * sample);
+  MDFS_CHECK(into.size() == box.result(0) * box.result(1) * box.result(2) * sample);
+  switch (type) {
+    case ElementType::kU8:
+      return reduce<std::uint8_t>(box, from.data(), into.data());
+    case ElementType::kU16:
+      return reduce<std::uint16_t>(box, from.data(), into.data());
+    case ElementType::kU32:
+      return reduce<std::uint32_t>(box, from.data(), into.data());
+    case ElementType::kU64:
+      return reduce<std::uint64_t>(box, from.data(), into.data());
+    case ElementType::kI8:
+      return reduce<std::int8_t>(box, from.data(), into.data());
+    case ElementType::kI16:
+      return reduce<std::int16_t>(box, from.data(), into.data());
+    case ElementType::kI32:
+      return reduce<std::int32_t>(box, from.data(), into.data());
+    case ElementType::kI64:
+      return reduce<std::int64_t>(box, from.data(), into.data());
+    case ElementType::kF16:
+      return reduce<Half>(box, from.data(), into.data());
+    case ElementType::kF32:
+      return reduce<float>(box, from.data(), into.data());
+    case ElementType::kF64:
+      return reduce<double>(box, from.data(), into.data());
+  }
+}
+
+}  // namespace mdfs::geometry

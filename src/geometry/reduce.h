@@ -1,0 +1,28 @@
+// The mean of neighbouring samples: how a resolution level is made of the level below.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "base/bytes.h"
+#include "geometry/geometry.h"
+
+namespace mdfs::geometry {
+
+// A box of samples as planes of rows, fastest axis last, and the steps that are averaged along each axis: 1 or 2.
+struct ReducedBox {
+  std::array<std::uint64_t, 3> length{};  // of the box that is reduced
+  std::array<std::uint64_t, 3> step = {1, 1, 1};
+  unsigned channels = 1;  // interleaved
+
+  std::uint64_t result(unsigned axis) const { return (length[axis] + step[axis] - 1) / step[axis]; }
+};
+
+// Fills `into` with the mean of each step x step x step samples of `from`, of fewer at the end of an axis, each channel
+// for itself. Both are dense and little endian, and have the sizes that the box gives (abort).
+// Integers are rounded to the nearest, halves to even. Floats are added as f64, slowest axis first, and rounded once to
+// their type in the same way. A NaN among the samples makes the mean a NaN.
+void reduce_mean(ElementType type, const ReducedBox& box, ConstBytes from, MutableBytes into);
+
+}  // namespace mdfs::geometry

@@ -1,0 +1,159 @@
+// Reduces windows of the image to windows of a level.
+// SPDX-License-Identifier: Apache-2.0
+#include "views/level_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "base/check.h"
+#include "geometry/level.h"
+#include "geometry/reduce.h"
+#include "views/window_reader.h"
+
+namespace mdfs::views {
+namespace {
+
+using geometry::Geometry;
+
+constexpr unsigned kLevelAttempts = 8;                         // at a version that lasts until its last row
+constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 20;  // that are reduced at once, or the fewest rows
+constexpr std::size_t kPlanes = 0, kRows = 1, kColumns = 2;
+
+using Lengths = std::array<std::uint64_t, 3>;  // planes, rows, columns
+
+// The position of an axis among planes, rows and columns. A signal has rows of one sample.
+std::size_t place_of(unsigned rank, unsigned axis) { return rank == 1 ? kRows : axis + 3 - rank; }
+
+// The windows below a window, down to the image.
+struct Tower {
+  struct Floor {
+    geometry::Window window;
+    Lengths length = {1, 1, 1};
+    Lengths step = {1, 1, 1};  // of the samples of this floor that one sample of the next one stands for
+  };
+  std::vector<Floor> floors;  // by level
+  geometry::ElementType type = geometry::ElementType::kU8;
+  unsigned channels = 1;
+
+  std::uint64_t row_bytes(unsigned level) const {
+    return floors[level].length[kColumns] * channels * geometry::element_bytes(type);
+  }
+};
+
+Tower tower_of(const Geometry& image, const WindowName& name) {
+  Tower tower;
+  tower.type = image.type;
+  tower.channels = name.window.channel ? 1 : image.channels;
+  tower.floors.resize(name.level + 1);
+  tower.floors.back().window = name.window;
+  for (unsigned level = name.level; level-- > 0;)
+    tower.floors[level].window =
+        geometry::source_window(geometry::level_geometry(image, level), tower.floors[level + 1].window);
+  for (unsigned level = 0; level <= name.level; ++level) {
+    Tower::Floor& floor = tower.floors[level];
+    const geometry::HalvedAxes halved = geometry::halved_axes(geometry::level_geometry(image, level));
+    for (unsigned axis = 0; axis < image.rank; ++axis) {
+      floor.length[place_of(image.rank, axis)] = floor.window.length[axis];
+      floor.step[place_of(image.rank, axis)] = halved[axis] ? 2 : 1;
+    }
+  }
+  return tower;
+}
+
+// Makes rows of a level from those below it, a few at a time: memory is bounded by some rows of each level.
+class Reducer {
+ public:
+  Reducer(const Tower& tower, WindowReader& image, const engine::Stop& stop)
+      : tower_(tower), image_(image), stop_(stop), pieces_(tower.floors.size()) {}
+
+  // Rows [row, row + rows) of one plane of the level's window.
+  Status rows(unsigned level, std::uint64_t plane, std::uint64_t row, std::uint64_t rows, MutableBytes into) {
+    const std::uint64_t row_bytes = tower_.row_bytes(level);
+    if (level == 0) return read((plane * tower_.floors[0].length[kRows] + row) * row_bytes, into);
+    const Tower::Floor& below = tower_.floors[level - 1];
+    const std::uint64_t below_bytes = tower_.row_bytes(level - 1);
+    const std::uint64_t first = plane * below.step[kPlanes];
+    const std::uint64_t planes = std::min(below.step[kPlanes], below.length[kPlanes] - first);
+    const std::uint64_t at_once = std::max<std::uint64_t>(1, kPieceBytes / (planes * below.step[kRows] * below_bytes));
+    for (std::uint64_t done = 0; done < rows; done += at_once) {
+      const std::uint64_t count = std::min(at_once, rows - done);
+      const std::uint64_t from = (row + done) * below.step[kRows];
+      const std::uint64_t source = std::min(count * below.step[kRows], below.length[kRows] - from);
+      ByteVector& piece = pieces_[level];
+      piece.resize(planes * source * below_bytes);
+      for (std::uint64_t i = 0; i < planes; ++i)
+        MDFS_TRY(this->rows(level - 1, first + i, from, source,
+                            MutableBytes(piece).subspan(i * source * below_bytes, source * below_bytes)));
+      const geometry::ReducedBox box{{planes, source, below.length[kColumns]}, below.step, tower_.channels};
+      geometry::reduce_mean(tower_.type, box, piece, into.subspan(done * row_bytes, count * row_bytes));
+    }
+    return {};
+  }
+
+ private:
+  Status read(std::uint64_t offset, MutableBytes into) {
+    MDFS_TRY(engine::stopped(stop_));
+    MDFS_TRY_ASSIGN(const std::size_t count, image_.read(offset, into, stop_));
+    MDFS_CHECK(count == into.size());
+    return {};
+  }
+
+  const Tower& tower_;
+  WindowReader& image_;
+  const engine::Stop& stop_;
+  std::vector<ByteVector> pieces_;  // by level: the rows below that its rows are made of
+};
+
+Status reduce_into(Staging& staging, const Tower& tower, WindowReader& image, const engine::Stop& stop) {
+  const auto level = static_cast<unsigned>(tower.floors.size() - 1);
+  const Lengths length = tower.floors.back().length;
+  const std::uint64_t row_bytes = tower.row_bytes(level);
+  const std::uint64_t at_once = std::max<std::uint64_t>(1, kPieceBytes / row_bytes);
+  Reducer reducer(tower, image, stop);
+  ByteVector piece;
+  std::uint64_t offset = 0;
+  for (std::uint64_t plane = 0; plane < length[kPlanes]; ++plane) {
+    for (std::uint64_t row = 0; row < length[kRows]; row += at_once) {
+      const std::uint64_t rows = std::min(at_once, length[kRows] - row);
+      piece.resize(rows * row_bytes);
+      MDFS_TRY(reducer.rows(level, plane, row, rows, piece));
+      MDFS_TRY(staging.write(offset, piece));
+      offset += piece.size();
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<View>> LevelView::open(volume::Volume& volume, volume::Ino image,
+                                              const geometry::Geometry& geometry, const WindowName& name,
+                                              StagingPool& pool, std::uint32_t owner, const engine::Stop& stop) {
+  MDFS_CHECK(name.level > 0);
+  MDFS_TRY_ASSIGN(ViewFile file, view_window(geometry, name));
+  const Tower tower = tower_of(geometry, name);
+  MDFS_TRY_ASSIGN(ViewFile source, view_window(geometry, {tower.floors[0].window, Format::kRaw}));
+  const std::uint64_t most = std::min(kMaxSourceBytes, pool.limits().window_bytes);
+  if (source.data_bytes > most || tower.row_bytes(0) > kMaxSourceRowBytes)
+    return Error{
+        Errc::kTooBig,
+        fmt::format("a window of level {} stands for {} bytes in rows of {}; at most {} in rows of {} are read",
+                    name.level, source.data_bytes, tower.row_bytes(0), most, kMaxSourceRowBytes)};
+  MDFS_TRY_ASSIGN(auto staging, Staging::create(pool, owner, file.data_bytes));
+  const auto whole = std::make_shared<const ViewFile>(std::move(source));
+  for (unsigned attempt = 1;; ++attempt) {
+    WindowReader reader(volume, image, whole);
+    const Status made = reduce_into(*staging, tower, reader, stop);
+    if (made.ok()) return std::shared_ptr<View>(new LevelView(std::move(file), std::move(staging)));
+    if (made.error().code != Errc::kStaleDisk || attempt == kLevelAttempts) return made.error();
+  }
+}
+
+Result<std::size_t> LevelView::read(std::uint64_t offset, MutableBytes into, const engine::Stop&) {
+  return read_view(file_, offset, into, [&](std::uint64_t at, MutableBytes bytes) { return bytes_->read(at, bytes); });
+}
+
+}  // namespace mdfs::views

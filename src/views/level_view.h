@@ -1,0 +1,42 @@
+// Views of windows of resolution levels, which are computed when they are opened.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "base/result.h"
+#include "views/staging.h"
+#include "views/view.h"
+#include "views/view_file.h"
+#include "volume/volume.h"
+
+namespace mdfs::views {
+
+// A window of a level of one version of the image, which later writes do not change. Each level is the mean of the
+// level below (geometry/reduce.h). Nothing of a level is stored: the samples are made from those of the image.
+class LevelView final : public View {
+ public:
+  // A window that stands for more bytes of the image is kTooBig: to read them would keep other users waiting for long.
+  static constexpr std::uint64_t kMaxSourceBytes = 256u << 20;
+  // The same for one row of those bytes, so that the rows being reduced need little memory.
+  static constexpr std::uint64_t kMaxSourceRowBytes = 4u << 20;
+
+  // Takes as long as to read the image below the window. `name` is that of a level and of a format that is not rendered
+  // (abort). The bytes count against `owner`, the opening user, in the pool. kTooBig: over a limit above or that of the
+  // mount; kNoSpace: the pool is used up; else errors of reading, and those of view_window().
+  static Result<std::shared_ptr<View>> open(volume::Volume& volume, volume::Ino image,
+                                            const geometry::Geometry& geometry, const WindowName& name,
+                                            StagingPool& pool, std::uint32_t owner, const engine::Stop& stop = {});
+
+  std::uint64_t size_bytes() const override { return file_.size_bytes(); }
+  Result<std::size_t> read(std::uint64_t offset, MutableBytes into, const engine::Stop& stop = {}) override;
+
+ private:
+  LevelView(ViewFile file, std::unique_ptr<Staging> bytes) : file_(std::move(file)), bytes_(std::move(bytes)) {}
+
+  const ViewFile file_;
+  const std::unique_ptr<const Staging> bytes_;  // of the window, without the header
+};
+
+}  // namespace mdfs::views

@@ -1,0 +1,83 @@
+// Claims about the mean of samples.
+// SPDX-License-Identifier: Apache-2.0
+#include "geometry/reduce.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+namespace mdfs::geometry {
+namespace {
+
+template <typename T>
+std::vector<T> reduced(ElementType type, const ReducedBox& box, const std::vector<T>& from) {
+  std::vector<T> into(box.result(0) * box.result(1) * box.result(2) * box.channels);
+  reduce_mean(type, box, std::as_bytes(std::span(from)), std::as_writable_bytes(std::span(into)));
+  return into;
+}
+
+template <typename T>
+T mean(ElementType type, T first, T second) {
+  return reduced<T>(type, {{1, 1, 2}, {1, 1, 2}, 1}, {first, second})[0];
+}
+
+TEST(ReduceTest, IntegersAreRoundedToTheNearestAndHalvesToEven) {
+  EXPECT_EQ(mean<std::uint8_t>(ElementType::kU8, 0, 1), 0);
+  EXPECT_EQ(mean<std::uint8_t>(ElementType::kU8, 1, 2), 2);
+  EXPECT_EQ(mean<std::uint8_t>(ElementType::kU8, 2, 3), 2);
+  EXPECT_EQ(mean<std::uint16_t>(ElementType::kU16, 65535, 65533), 65534);
+  EXPECT_EQ(mean<std::uint32_t>(ElementType::kU32, 4294967295u, 4294967293u), 4294967294u);
+  EXPECT_EQ(mean<std::int8_t>(ElementType::kI8, -1, 0), 0);
+  EXPECT_EQ(mean<std::int8_t>(ElementType::kI8, -1, -2), -2);
+  EXPECT_EQ(mean<std::int16_t>(ElementType::kI16, -3, -2), -2);
+  EXPECT_EQ(mean<std::int32_t>(ElementType::kI32, -8, 4), -2);
+  const ReducedBox four{{1, 2, 2}, {1, 2, 2}, 1};
+  EXPECT_EQ(reduced<std::uint8_t>(ElementType::kU8, four, {1, 1, 1, 0}), std::vector<std::uint8_t>{1});
+  EXPECT_EQ(reduced<std::uint8_t>(ElementType::kU8, four, {0, 1, 0, 0}), std::vector<std::uint8_t>{0});
+}
+
+TEST(ReduceTest, TheLargestNumbersDoNotOverflow) {
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
+  const ReducedBox eight{{2, 2, 2}, {2, 2, 2}, 1};
+  EXPECT_EQ(reduced(ElementType::kU64, eight, std::vector(8, kMost)), std::vector{kMost});
+  EXPECT_EQ(reduced(ElementType::kI64, eight, std::vector(8, kLeast)), std::vector{kLeast});
+  EXPECT_EQ(mean(ElementType::kU64, kMost, kMost - 1), kMost - 1);
+}
+
+TEST(ReduceTest, FloatsAreRoundedOnce) {
+  EXPECT_EQ(mean(ElementType::kF32, 1.0f, 2.0f), 1.5f);
+  EXPECT_EQ(mean(ElementType::kF64, -1.0, 2.0), 0.5);
+  EXPECT_TRUE(std::isnan(mean(ElementType::kF32, std::nanf(""), 2.0f)));
+  const float large = std::numeric_limits<float>::max();
+  EXPECT_EQ(mean(ElementType::kF32, large, large), large);
+}
+
+TEST(ReduceTest, HalfPrecisionFloatsAreRoundedToTheNearestAndHalvesToEven) {
+  const auto half = [](std::uint16_t a, std::uint16_t b) { return mean(ElementType::kF16, a, b); };
+  EXPECT_EQ(half(0x3c00, 0x4000), 0x3e00);
+  EXPECT_EQ(half(0x3c00, 0x3c01), 0x3c00);
+  EXPECT_EQ(half(0x3c01, 0x3c02), 0x3c02);
+  EXPECT_EQ(half(0x0001, 0x0002), 0x0002);
+  EXPECT_EQ(half(0x0000, 0x0001), 0x0000);
+  EXPECT_EQ(half(0x3fff, 0x4000), 0x4000);
+  EXPECT_EQ(half(0x7c00, 0xfc00) & 0x7c00, 0x7c00);
+  for (unsigned bits = 0; bits < 0x10000; ++bits) {
+    const auto value = static_cast<std::uint16_t>(bits);
+    if ((bits & 0x7fff) > 0x7c00 || bits == 0x8000) continue;  // NaNs, and the other zero
+    ASSERT_EQ(half(value, value), value);
+  }
+}
+
+TEST(ReduceTest, AnEdgeIsTheMeanOfTheSamplesThatExist) {
+  const ReducedBox box{{1, 3, 3}, {1, 2, 2}, 2};
+  std::vector<std::uint8_t> from;
+  for (std::uint8_t i = 0; i < 9; ++i) from.insert(from.end(), {static_cast<std::uint8_t>(4 * i), i});
+  EXPECT_EQ(reduced(ElementType::kU8, box, from), (std::vector<std::uint8_t>{8, 2, 14, 4, 26, 6, 32, 8}));
+}
+
+}  // namespace
+}  // namespace mdfs::geometry
