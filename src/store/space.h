@@ -88,6 +88,8 @@ class Space {
   Status set_end(std::uint16_t disk, const format::DiskLayout& layout, std::uint64_t* missing_blocks);
   // Blocks behind that end that are in use or pending free.
   std::uint64_t used_behind(std::uint16_t disk) const;
+  // kNotEmpty unless set_end() has set the end of that smaller disk, and no block behind it is in use or pending free.
+  Status check_empty_behind(std::uint16_t disk, const format::DiskLayout& smaller) const;
   // True if a copy of the node lies on an avoided disk, or behind the end.
   bool must_move(std::uint16_t disk, const format::Pointer& node) const;
   // True if the node has fewer copies, or copies on fewer disks, than a new one gets. It was written when there were

@@ -102,6 +102,13 @@ bool Space::must_move(std::uint16_t disk, const format::Pointer& node) const {
   });
 }
 
+Status Space::check_empty_behind(std::uint16_t disk, const DiskLayout& smaller) const {
+  const std::lock_guard lock(mutex_);
+  const SpaceMap& map = *allocator_->map(disk);
+  if (map.end() == smaller.end_usable() && map.busy_behind() == 0) return {};
+  return {Errc::kNotEmpty, fmt::format("disk {}: blocks behind the new end are in use", disk)};
+}
+
 Status Space::resize(std::uint16_t disk, const DiskLayout& layout, const std::vector<format::SpaceEntry>& new_bitmaps) {
   DiskLayout old = layout;
   {

@@ -156,7 +156,10 @@ Status StoreImpl::resize_disk(unsigned index, std::uint64_t blocks) {
   for (unsigned i = 0; i < (larger ? kCommitsUntilForgotten : kCommitsUntilEmpty); ++i)
     if (larger || space_.used_behind(disk) > 0) MDFS_TRY(commit_until(applied_, true));
   MDFS_TRY_ASSIGN(const std::vector<format::SpaceEntry> new_bitmaps, write_new_bitmaps(index, wanted));
-  if (!larger) MDFS_TRY(take_label_room(index, wanted));
+  if (!larger) {
+    MDFS_TRY(space_.check_empty_behind(disk, wanted));  // else the labels would lie on data
+    MDFS_TRY(take_label_room(index, wanted));
+  }
   if (larger) MDFS_TRY(device::flush(*members_[index].disk));
   const Status changed = commit_members([&]() -> Status {
     MDFS_TRY(space_.resize(disk, wanted, new_bitmaps));

@@ -130,6 +130,26 @@ TEST(ResizeTest, WhatMakesNoSenseIsRefusedAndChangesNothing) {
   workload.run(1, 2);
 }
 
+TEST(ResizeTest, ARefusedSizeOverwritesNothingWhereTheLabelsWouldHaveLain) {
+  Workload workload(2, 5, 0, 3 * kDiskBytes);
+  Store& store = workload.store();
+  ASSERT_OK(store.resize_disk(0, 2 * kBlocks));
+  const alloc::Run run = store.allocate({.disk = 0, .blocks = 1200, .owner = 16}, nullptr).value();
+  ASSERT_EQ(run.disk, 0);
+  ASSERT_LT(run.block, kBlocks - 2 * kUnit);
+  ASSERT_GT(run.block + run.blocks, kBlocks);
+  AlignedBuffer data(std::size_t{run.blocks} * kBlock), back(data.bytes().size());
+  std::fill(data.bytes().begin(), data.bytes().end(), std::byte{0x5a});
+  ASSERT_OK(device::write(store.disk(0), run.block * kBlock, data.bytes()));
+  EXPECT_EQ(store.resize_disk(0, kBlocks).error().code, Errc::kNotEmpty) << "without set_disk_end()";
+  ASSERT_OK(store.set_disk_end(0, kBlocks, nullptr));
+  EXPECT_EQ(store.resize_disk(0, kBlocks).error().code, Errc::kNotEmpty);
+  ASSERT_OK(device::read(store.disk(0), run.block * kBlock, back.bytes()));
+  EXPECT_TRUE(std::ranges::equal(back.bytes(), data.bytes()));
+  ASSERT_OK(store.set_disk_end(0, 2 * kBlocks, nullptr));
+  store.abandon(run);
+}
+
 TEST(ResizeTest, WhatHasNoRoomElsewhereStaysAndTheSizeToo) {
   Workload workload(1, 6, 0, 4 * kDiskBytes);
   Store& store = workload.store();
