@@ -546,7 +546,13 @@ Status unmount(const std::string& mountpoint, const Notice& notice) {
     synced = sync_mount(path);
   }
   if (!synced.ok() && (synced.error().code != Errc::kReadOnly || !control.ok())) return synced;
+  const std::string device = device_number(path);
   MDFS_TRY(when_free(path, Unmount::kNow));
+  if (const std::string other = place_of_mount(device); !device.empty() && !other.empty())
+    return Error{Errc::kBusy,
+                 fmt::format("{}: unmounted; the volume stays mounted at {}, and its daemon runs until nothing is "
+                             "mounted there",
+                             path, other)};
   if (control.ok()) {
     const Status outcome = control->wait_for_end(notice);
     remove_runtime_directory(uuid);

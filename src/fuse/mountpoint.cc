@@ -23,8 +23,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <string_view>
 #include <vector>
 
@@ -140,6 +142,23 @@ Status unmount_path(const std::string& path, Unmount how) {
   if (errno == EBUSY) return Error{Errc::kBusy, path + ": files are open there"};
   if (errno == EINVAL) return Error{Errc::kInvalidArgument, path + ": nothing is mounted there"};
   return from_errno(errno, path);
+}
+
+std::string device_number(const std::string& path) {
+  struct statx found {};
+  if (::statx(AT_FDCWD, path.c_str(), AT_STATX_DONT_SYNC, 0, &found) != 0) return {};
+  return fmt::format("{}:{}", found.stx_dev_major, found.stx_dev_minor);
+}
+
+// Lines of proc(5): number, parent, device, root, mount point, ...
+std::string place_of_mount(const std::string& device_number) {
+  std::ifstream table("/proc/self/mountinfo");
+  for (std::string line; std::getline(table, line);) {
+    std::istringstream words(line);
+    std::string number, parent, device, root, place;
+    if (words >> number >> parent >> device >> root >> place && device == device_number) return place;
+  }
+  return {};
 }
 
 Result<Uuid> mounted_volume(const std::string& path) {

@@ -32,6 +32,12 @@ enum class Unmount { kNow, kLazily, kAsk };
 // kAsk changes nothing: is it busy? It is known for root alone, others are told no.
 Status unmount_path(const std::string& path, Unmount how);
 
+// Of a mounted filesystem, as the kernel's tables of mounts write it: "0:47". Asks the daemon nothing. Empty: unknown.
+std::string device_number(const std::string& path);
+// Where the filesystem of this number is mounted, as far as the caller's namespace shows it; the first such place.
+// Empty: nowhere.
+std::string place_of_mount(const std::string& device_number);
+
 // The volume mounted at the path. kNotTty: not an MDFS volume.
 Result<Uuid> mounted_volume(const std::string& path);
 

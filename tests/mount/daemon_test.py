@@ -215,6 +215,19 @@ class Daemon(unittest.TestCase):
             self.assertIn("open there", fails(MDFS, "umount", self.volume.path))
         self.volume.unmount()
 
+    def test_umount_of_one_of_two_places_says_where_the_volume_stays_mounted(self):
+        write_all(self.volume / "file", b"data")
+        other = os.path.join(self.volume.folder, "other")
+        os.mkdir(other)
+        subprocess.run(["mount", "--bind", self.volume.path, other], check=True)
+        self.assertIn(f"stays mounted at {other}", fails(MDFS, "umount", self.volume.path))
+        self.assertFalse(os.path.ismount(self.volume.path))
+        self.assertEqual(read_all(os.path.join(other, "file")), b"data")
+        run(MDFS, "umount", other)
+        self.volume.mount()
+        self.assertEqual(read_all(self.volume / "file"), b"data")
+        self.volume.unmount()
+
     def test_umount_waits_a_moment_for_programs_that_are_ending(self):
         held = open(self.volume / "file", "wb")
         closing = threading.Timer(0.3, held.close)

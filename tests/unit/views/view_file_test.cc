@@ -50,7 +50,7 @@ TEST(WindowName, WhatIsNoWindowDoesNotExist) {
   for (const char* name : {"",          ".raw",     "y1",       "y1.",           "y1.gif",
                            "y1.RAW",    "raw",      "q1.raw",   "y20.raw",       "y0+21.raw",
                            "y1,y2.raw", "y-1.raw",  "y1+0.raw", "c3.raw",        "y18446744073709551615+2.raw",
-                           "l1.raw",    "y1:2.raw", "y1 .raw",  "y0+4,x0+4.pgm", "y1.ppm",
+                           "l40.raw",   "y1:2.raw", "y1 .raw",  "y0+4,x0+4.pgm", "y1.ppm",
                            "c0.ppm"})
     EXPECT_FALSE(parse_window_name(kPhoto, name).ok()) << name;
   EXPECT_FALSE(parse_window_name(kDeep, "z0+2.pgm").ok()) << "three axes are left";
