@@ -546,9 +546,9 @@ Status unmount(const std::string& mountpoint, const Notice& notice) {
     synced = sync_mount(path);
   }
   if (!synced.ok() && (synced.error().code != Errc::kReadOnly || !control.ok())) return synced;
-  const std::string device = device_number(path);
+  const std::vector<MountEntry> others = other_mounts(path);
   MDFS_TRY(when_free(path, Unmount::kNow));
-  if (const std::string other = place_of_mount(device); !device.empty() && !other.empty())
+  if (const std::string other = place_still_mounted(others); !other.empty())
     return Error{Errc::kBusy,
                  fmt::format("{}: unmounted; the volume stays mounted at {}, and its daemon runs until nothing is "
                              "mounted there",

@@ -34,7 +34,7 @@ class Listing {
   Listing(fuse_req_t req, fuse_ino_t directory, std::size_t size, bool plus)
       : req_(req), server_(server_of(req)), directory_(directory), buffer_(size), plus_(plus) {}
 
-  // False: the reply is full.
+  // False: the reply is full, or nobody waits for it any more.
   bool add(const DirectoryEntry& entry) {
     if (entry.name.empty()) return true;
     return plus_ ? add_plus(entry) : add_plain(entry);
@@ -50,6 +50,7 @@ class Listing {
     reply_error(req_, error);
   }
   bool empty() const { return used_ == 0; }
+  bool stopped() const { return stopped_; }
   std::size_t room() const { return buffer_.size() - used_; }
 
  private:
@@ -69,6 +70,8 @@ class Listing {
     if (!is_dot(entry.name) && !is_virtual(directory_)) {
       const auto attributes = reading(req_, [&] { return server_.volume().lookup(directory_, entry.name); });
       if (!attributes.ok() && attributes.error().code == Errc::kNotFound) return true;  // gone meanwhile
+      stopped_ = !attributes.ok() && attributes.error().code == Errc::kCancelled;
+      if (stopped_) return false;
       if (attributes.ok()) {
         param = to_entry(*attributes);
         looked_up_.push_back(attributes->ino);
@@ -90,6 +93,7 @@ class Listing {
   std::vector<char> buffer_;
   std::size_t used_ = 0;
   const bool plus_;
+  bool stopped_ = false;
   std::vector<fuse_ino_t> looked_up_;
 };
 
@@ -102,7 +106,7 @@ void list_now(fuse_req_t req, fuse_ino_t ino, std::size_t size, off_t offset, bo
     const auto entries = reading(req, [&] { return entries_of(server_of(req), ino, at, limit, stop); });
     if (!entries.ok()) return listing.give_up(entries.error());
     for (const DirectoryEntry& entry : *entries) {
-      if (!listing.add(entry)) return listing.reply();
+      if (!listing.add(entry)) return listing.stopped() ? listing.give_up(interrupted()) : listing.reply();
       at = entry.cookie;
     }
     if (entries->empty()) return listing.reply();

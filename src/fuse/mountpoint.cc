@@ -83,6 +83,19 @@ std::optional<std::string> owner_of_mount(const std::string& path) {
   return owner;
 }
 
+// Lines of /proc/self/mountinfo: number, parent, device, root, mount point, ...
+std::vector<MountEntry> mount_table() {
+  std::vector<MountEntry> mounts;
+  std::ifstream table("/proc/self/mountinfo");
+  for (std::string line; std::getline(table, line);) {
+    std::istringstream words(line);
+    std::string parent, root;
+    MountEntry mount;
+    if (words >> mount.number >> parent >> mount.device >> root >> mount.place) mounts.push_back(std::move(mount));
+  }
+  return mounts;
+}
+
 }  // namespace
 
 Result<std::string> absolute_path(const std::string& path) {
@@ -144,20 +157,21 @@ Status unmount_path(const std::string& path, Unmount how) {
   return from_errno(errno, path);
 }
 
-std::string device_number(const std::string& path) {
+std::vector<MountEntry> other_mounts(const std::string& path) {
   struct statx found {};
-  if (::statx(AT_FDCWD, path.c_str(), AT_STATX_DONT_SYNC, 0, &found) != 0) return {};
-  return fmt::format("{}:{}", found.stx_dev_major, found.stx_dev_minor);
+  if (::statx(AT_FDCWD, path.c_str(), AT_STATX_DONT_SYNC, STATX_MNT_ID, &found) != 0) return {};
+  if ((found.stx_mask & STATX_MNT_ID) == 0) return {};  // before Linux 5.8
+  const std::string own = std::to_string(found.stx_mnt_id);
+  const std::string device = fmt::format("{}:{}", found.stx_dev_major, found.stx_dev_minor);
+  std::vector<MountEntry> others = mount_table();
+  std::erase_if(others, [&](const MountEntry& mount) { return mount.device != device || mount.number == own; });
+  return others;
 }
 
-// Lines of proc(5): number, parent, device, root, mount point, ...
-std::string place_of_mount(const std::string& device_number) {
-  std::ifstream table("/proc/self/mountinfo");
-  for (std::string line; std::getline(table, line);) {
-    std::istringstream words(line);
-    std::string number, parent, device, root, place;
-    if (words >> number >> parent >> device >> root >> place && device == device_number) return place;
-  }
+// A device number alone would not do: another mount may have got it by now.
+std::string place_still_mounted(const std::vector<MountEntry>& mounts) {
+  for (const MountEntry& mount : mount_table())
+    if (std::ranges::find(mounts, mount) != mounts.end()) return mount.place;
   return {};
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "base/uuid.h"
@@ -32,11 +33,15 @@ enum class Unmount { kNow, kLazily, kAsk };
 // kAsk changes nothing: is it busy? It is known for root alone, others are told no.
 Status unmount_path(const std::string& path, Unmount how);
 
-// Of a mounted filesystem, as the kernel's tables of mounts write it: "0:47". Asks the daemon nothing. Empty: unknown.
-std::string device_number(const std::string& path);
-// Where the filesystem of this number is mounted, as far as the caller's namespace shows it; the first such place.
-// Empty: nowhere.
-std::string place_of_mount(const std::string& device_number);
+// A mount that the caller's namespace shows.
+struct MountEntry {
+  std::string number, device, place;  // as proc(5) writes them
+  bool operator==(const MountEntry&) const = default;
+};
+// The other mounts of the filesystem at the path. Asks the daemon nothing.
+std::vector<MountEntry> other_mounts(const std::string& path);
+// Where one of these mounts still is. Empty: nowhere.
+std::string place_still_mounted(const std::vector<MountEntry>& mounts);
 
 // The volume mounted at the path. kNotTty: not an MDFS volume.
 Result<Uuid> mounted_volume(const std::string& path);
