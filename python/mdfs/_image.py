@@ -92,6 +92,11 @@ class Image:
         self._handle, self._owner = handle, os.getpid()
         return handle
 
+    def _info(self) -> Geometry:
+        geometry = Geometry(struct_bytes=ctypes.sizeof(Geometry))
+        check(library().mdfs_info(self._image(), ctypes.byref(geometry)))
+        return geometry
+
     def close(self) -> None:
         """Closes the image; it cannot be used any more."""
         handle, self._handle = self._handle, None
@@ -115,9 +120,7 @@ class Image:
 
     def refresh(self) -> None:
         """Takes over the shape that the image has now."""
-        geometry = Geometry(struct_bytes=ctypes.sizeof(Geometry))
-        check(library().mdfs_info(self._image(), ctypes.byref(geometry)))
-        self._geometry = geometry
+        geometry = self._geometry = self._info()
         self._rank, self._channels = geometry.rank, geometry.channels
         last = (self._channels,) if self._channels > 1 else ()
         names = {number: name for name, number in _library.TYPES.items()}
@@ -178,9 +181,7 @@ class Image:
     @property
     def generation(self) -> int:
         """Grows with each change of the samples that the volume has written; asked of the volume each time."""
-        geometry = Geometry(struct_bytes=ctypes.sizeof(Geometry))
-        check(library().mdfs_info(self._image(), ctypes.byref(geometry)))
-        return int(geometry.data_generation)
+        return int(self._info().data_generation)
 
     def __len__(self) -> int:
         return int(self._shape[0])

@@ -73,6 +73,8 @@ bool in_grid(unsigned rank, const Coord& grid, const Coord& extent);
 
 // Axes have lower-case letters other than c (channel) and l (level), which window specifications reserve.
 bool is_axis_letter(char letter);
+// All others are time or something else.
+constexpr bool is_space_axis(char letter) { return letter == 'x' || letter == 'y' || letter == 'z'; }
 
 // Checks all rules of a geometry: rank, one name for each axis, no zero lengths (shape[0] may be 0), products without
 // overflow, limits. Else kInvalidArgument or kTooBig, with the field and what is allowed. Call the member functions

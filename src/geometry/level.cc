@@ -10,8 +10,6 @@
 namespace mdfs::geometry {
 namespace {
 
-bool is_space(char letter) { return letter == 'x' || letter == 'y' || letter == 'z'; }
-
 bool can_halve(const Geometry& upper) {
   const HalvedAxes halved = halved_axes(upper);
   for (unsigned axis = 0; axis < upper.rank; ++axis)
@@ -37,8 +35,9 @@ HalvedAxes halved_axes(const Geometry& upper) {
     halved[axis] = upper.axes[axis] != 't';
   if (upper.rank < 3) return halved;
   const unsigned slow = upper.rank - 3, last = upper.rank - 1;
-  halved[slow] = halved[last] && is_space(upper.axes[slow]) && upper.spacing[slow] > 0 && upper.spacing[last] > 0 &&
-                 upper.unit[slow] == upper.unit[last] && upper.spacing[slow] <= upper.spacing[last];
+  halved[slow] = halved[last] && is_space_axis(upper.axes[slow]) && upper.spacing[slow] > 0 &&
+                 upper.spacing[last] > 0 && upper.unit[slow] == upper.unit[last] &&
+                 upper.spacing[slow] <= upper.spacing[last];
   return halved;
 }
 

@@ -208,6 +208,7 @@ class Space {
   // Loads the pages at the end of the smaller of the disk's layout and this one, and keeps them in memory.
   Status pin_edge(std::uint16_t disk, const format::DiskLayout& layout);
   void unpin_edge(std::uint16_t disk, const format::DiskLayout& layout);
+  Status empty_behind(std::uint16_t disk, const format::DiskLayout& smaller) const;  // with mutex_
   bool is_behind_end(const Run& run) const;
   // Replaces all places in the pool.
   Status refill_pool(std::unique_lock<std::mutex>& lock);

@@ -104,6 +104,10 @@ bool Space::must_move(std::uint16_t disk, const format::Pointer& node) const {
 
 Status Space::check_empty_behind(std::uint16_t disk, const DiskLayout& smaller) const {
   const std::lock_guard lock(mutex_);
+  return empty_behind(disk, smaller);
+}
+
+Status Space::empty_behind(std::uint16_t disk, const DiskLayout& smaller) const {
   const SpaceMap& map = *allocator_->map(disk);
   if (map.end() == smaller.end_usable() && map.busy_behind() == 0) return {};
   return {Errc::kNotEmpty, fmt::format("disk {}: blocks behind the new end are in use", disk)};
@@ -122,10 +126,10 @@ Status Space::resize(std::uint16_t disk, const DiskLayout& layout, const std::ve
     while (wait_for_discards(lock)) {
     }
     if (layout.blocks() < old.blocks()) {
-      if (map.end() != layout.end_usable() || map.busy_behind() > 0) {
+      if (const Status empty = empty_behind(disk, layout); !empty.ok()) {
         lock.unlock();
         unpin_edge(disk, layout);
-        return {Errc::kNotEmpty, fmt::format("disk {}: blocks behind the new end are in use", disk)};
+        return empty;
       }
       recent_.forget_behind(disk, layout.end_usable());
       std::erase_if(discardable_, [&](const Run& run) { return run.disk == disk && is_behind_end(run); });

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/checked.h"
 #include "views/zarr_chunk.h"
 
 namespace mdfs::views {
@@ -41,8 +42,6 @@ enum Tag : std::uint16_t {
   kSampleFormat = 339,
 };
 enum FieldType : std::uint16_t { kShort = 3, kLong = 4, kLong8 = 16 };
-
-constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t step) { return (value + step - 1) / step * step; }
 
 void put(ByteVector& into, std::uint64_t value, unsigned bytes) {
   for (unsigned i = 0; i < bytes; ++i) into.push_back(static_cast<std::byte>(value >> (8 * i)));
@@ -137,15 +136,15 @@ Result<TiffLayout> TiffLayout::of(const Geometry& geometry) {
     layout.tile_width_ = layout.width_;
     layout.block_rows_ = std::clamp<std::uint64_t>(kStripBytes / row_bytes, 1, layout.height_);
   }
-  layout.blocks_across_ = (layout.width_ + layout.tile_width_ - 1) / layout.tile_width_;
-  layout.blocks_per_page_ = layout.blocks_across_ * ((layout.height_ + layout.block_rows_ - 1) / layout.block_rows_);
+  layout.blocks_across_ = ceil_div(layout.width_, layout.tile_width_);
+  layout.blocks_per_page_ = layout.blocks_across_ * ceil_div(layout.height_, layout.block_rows_);
   layout.data_bytes_ =
       layout.tiled_ ? layout.blocks() * layout.block_rows_ * layout.tile_row_bytes() : geometry.size_bytes();
   layout.directory_bytes_ = layout.directory(0).size();
   layout.shared_offset_ = kHeaderBytes + layout.pages_ * layout.directory_bytes_;
-  layout.offsets_offset_ = round_up(layout.shared_offset_ + layout.shared_values().size(), 8);
+  layout.offsets_offset_ = align_up(layout.shared_offset_ + layout.shared_values().size(), 8);
   layout.sizes_offset_ = layout.offsets_offset_ + layout.blocks() * 8;
-  layout.data_offset_ = round_up(layout.sizes_offset_ + layout.blocks() * 8, kTiffAlignment);
+  layout.data_offset_ = align_up(layout.sizes_offset_ + layout.blocks() * 8, kTiffAlignment);
   return layout;
 }
 

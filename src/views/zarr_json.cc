@@ -24,7 +24,7 @@ AxisClass class_of(const Geometry& geometry, ZarrAxis axis) {
   if (axis.axis == ZarrAxis::kChannels) return AxisClass::kOther;
   const char letter = geometry.axes[axis.axis];
   if (letter == 't') return AxisClass::kTime;
-  return is_space_axis(letter) ? AxisClass::kSpace : AxisClass::kOther;
+  return geometry::is_space_axis(letter) ? AxisClass::kSpace : AxisClass::kOther;
 }
 
 AxisClass class_of(geometry::UnitKind kind) {

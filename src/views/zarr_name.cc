@@ -25,13 +25,11 @@ std::optional<std::uint64_t> parse_index(std::string_view text) {
 
 }  // namespace
 
-bool is_space_axis(char letter) { return letter == 'x' || letter == 'y' || letter == 'z'; }
-
 std::vector<ZarrAxis> zarr_axes(const Geometry& geometry) {
   std::vector<ZarrAxis> axes;
   bool has_channels = geometry.channels == 1;
   for (unsigned axis = 0; axis < geometry.rank; ++axis) {
-    if (!has_channels && is_space_axis(geometry.axes[axis])) {
+    if (!has_channels && geometry::is_space_axis(geometry.axes[axis])) {
       axes.push_back({ZarrAxis::kChannels});
       has_channels = true;
     }

@@ -17,10 +17,7 @@ inline constexpr std::string_view kZarrName = "ome.zarr";
 inline constexpr std::string_view kZarrMetadataName = "zarr.json";
 inline constexpr std::string_view kZarrChunksName = "c";
 inline constexpr unsigned kMaxZarrRank = geometry::kMaxRank + 1;  // the axes of an image, and its channels
-inline constexpr std::uint64_t kZarrLevels = 1;                   // images have no lower resolutions yet
-
-// Letters of axes in space; all others are time or something else.
-bool is_space_axis(char letter);
+inline constexpr std::uint64_t kZarrLevels = 1;                   // lower resolutions are not stored
 
 // The axes of the array, slowest first: those of the image in their order, and its channels, if there are several,
 // before the first axis of space. OME-NGFF demands the order time, channels, space.

@@ -1,7 +1,6 @@
 // mdfs serve: a web server for the files and views of a mounted volume.
 // SPDX-License-Identifier: Apache-2.0
 #include <arpa/inet.h>
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/openat2.h>
@@ -12,10 +11,10 @@
 #include <memory>
 
 #include "commands.h"
-#include "mdfs/version.h"
 #include "mounted.h"
 #include "serve/serve_module.h"
 #include "support/file.h"
+#include "support/module.h"
 #include "support/streams.h"
 
 namespace mdfs::tools {
@@ -55,17 +54,6 @@ bool is_loopback(const std::string& host) {
   return ::inet_pton(AF_INET6, host.c_str(), &six) == 1 && IN6_IS_ADDR_LOOPBACK(&six);
 }
 
-// Loaded by this command alone: the library brings those of TLS and of compression.
-Result<const serve::Module*> load_server() {
-  void* library = ::dlopen("mdfs_serve.so", RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr)
-    return Error{Errc::kNotSupported, std::string("the web server cannot be loaded: ") + ::dlerror()};
-  const auto* module = static_cast<const serve::Module*>(::dlsym(library, "mdfs_serve_module"));
-  if (module == nullptr || std::string_view(module->version) != MDFS_VERSION_STRING)
-    return Error{Errc::kNotSupported, "mdfs_serve.so belongs to another version of MDFS"};
-  return module;
-}
-
 Status serve_command(const ServeArguments& arguments) {
   MDFS_TRY_ASSIGN(const Address address, parse_address(arguments.listen));
   if (!arguments.is_public && !is_loopback(address.host))
@@ -80,7 +68,9 @@ Status serve_command(const ServeArguments& arguments) {
   if (root < 0)
     return from_errno(errno, fmt::format("{}: --root, a directory below {}", arguments.root, arguments.mount));
   const File kept(root, arguments.root);
-  MDFS_TRY_ASSIGN(const serve::Module* module, load_server());
+  // Loaded by this command alone: the library brings those of TLS and of compression.
+  MDFS_TRY_ASSIGN(const serve::Module* module,
+                  load_module<serve::Module>("mdfs_serve.so", "mdfs_serve_module", "the web server"));
   const bool brackets = address.host.find(':') != std::string::npos;
   return module->serve({root, address.host, address.port}, [&](int port) {
     print_out("http://{}{}{}:{}/\n", brackets ? "[" : "", address.host, brackets ? "]" : "", port);

@@ -10,8 +10,6 @@
 
 #include "geometry/level.h"
 #include "small_image.h"
-#include "support/fake_volume.h"
-#include "support/temp_dir.h"
 
 namespace mdfs::views {
 namespace {
@@ -60,26 +58,7 @@ Samples next(const Geometry& geometry, const Samples& samples) {
   return result;
 }
 
-class LevelViewTest : public ::testing::Test {
- protected:
-  std::unique_ptr<StagingPool> pool(const StagingLimits& limits = {}) {
-    auto opened = StagingPool::open(directory_.path(), limits);
-    EXPECT_TRUE(opened.ok());
-    return std::move(*opened);
-  }
-  volume::Ino add(const Geometry& geometry) { return volume_.add_image("image" + std::to_string(++images_), geometry); }
-  static ByteVector bytes_of(View& view) {
-    ByteVector bytes(view.size_bytes() + 7);
-    const auto count = view.read(0, bytes);
-    EXPECT_TRUE(count.ok() && *count == view.size_bytes());
-    bytes.resize(view.size_bytes());
-    return bytes;
-  }
-
-  test::TempDir directory_;
-  test::FakeVolume volume_;
-  int images_ = 0;
-};
+using LevelViewTest = ImagesTest;
 
 RC_GTEST_FIXTURE_PROP(LevelViewTest, AWindowOfALevelIsTheMeanOfTheLevelBelow, ()) {
   const auto axes = *rc::gen::element<std::string>("x", "yx", "zyx", "tyx", "tx");

@@ -12,8 +12,6 @@
 #include <jpeglib.h>
 
 #include "small_image.h"
-#include "support/fake_volume.h"
-#include "support/temp_dir.h"
 #include "views/jpeg.h"
 #include "views/png.h"
 
@@ -69,29 +67,12 @@ DecodedJpeg decode_jpeg(ConstBytes jpeg) {
   return result;
 }
 
-class RenderedViewTest : public ::testing::Test {
+class RenderedViewTest : public ImagesTest {
  protected:
-  std::unique_ptr<StagingPool> pool(const StagingLimits& limits = {}) {
-    auto opened = StagingPool::open(directory_.path(), limits);
-    EXPECT_TRUE(opened.ok());
-    return std::move(*opened);
-  }
-  volume::Ino add(const Geometry& geometry) { return volume_.add_image("image" + std::to_string(++images_), geometry); }
   Result<std::shared_ptr<View>> open(volume::Ino ino, const Geometry& geometry, std::string_view name,
                                      StagingPool& pool, const engine::Stop& stop = {}) {
     return RenderedView::open(volume_, ino, geometry, *parse_window_name(geometry, name), pool, 0, stop);
   }
-  static ByteVector bytes_of(View& view) {
-    ByteVector bytes(view.size_bytes() + 7);
-    const auto count = view.read(0, bytes);
-    EXPECT_TRUE(count.ok() && *count == view.size_bytes());
-    bytes.resize(view.size_bytes());
-    return bytes;
-  }
-
-  test::TempDir directory_;
-  test::FakeVolume volume_;
-  int images_ = 0;
 };
 
 // 1 to 4 channels of 8 and 16 bits, any window, any piece: a decoder sees the samples of the image.

@@ -9,7 +9,6 @@
 #include <map>
 
 #include "small_image.h"
-#include "support/fake_volume.h"
 
 namespace mdfs::views {
 namespace {
@@ -76,25 +75,16 @@ ByteVector samples_of(ConstBytes file, std::uint64_t sample_bytes) {
   return samples;
 }
 
-class TiffTest : public ::testing::Test {
+class TiffTest : public ImagesTest {
  protected:
   std::unique_ptr<TiffView> open(const Geometry& geometry) {
-    ino_ = volume_.add_image("image" + std::to_string(++images_), geometry);
+    ino_ = add(geometry);
     auto layout = TiffLayout::of(geometry);
     EXPECT_TRUE(layout.ok()) << layout.error().message();
     return std::make_unique<TiffView>(volume_, ino_, std::move(*layout));
   }
-  static ByteVector bytes_of(View& view) {
-    ByteVector bytes(view.size_bytes() + 7);
-    const auto count = view.read(0, bytes);
-    EXPECT_TRUE(count.ok() && *count == view.size_bytes());
-    bytes.resize(view.size_bytes());
-    return bytes;
-  }
 
-  test::FakeVolume volume_;
   volume::Ino ino_ = 0;
-  int images_ = 0;
 };
 
 // Any rank, extent, type and number of channels; tiles, strips, edges; any piece of the file.
