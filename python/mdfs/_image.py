@@ -4,13 +4,14 @@ import asyncio
 import concurrent.futures
 import ctypes
 import os
+import types
 from types import TracebackType
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, Union
 
 import numpy as np
 import numpy.typing as npt
 
-from mdfs import _library
+from mdfs import _attributes, _library
 from mdfs._library import Geometry, Plan, Strides, Window, check, library
 from mdfs._selection import MOST_BOXES, Selection, result_shape, select
 
@@ -179,8 +180,18 @@ class Image:
                 for axis, letter in enumerate(self._geometry.axes.decode()) if self._geometry.spacing[axis] > 0}
 
     @property
+    def attrs(self) -> Mapping[str, Any]:
+        """What is stored beside the samples, such as the name of a stain; assign a mapping to replace all of it."""
+        return types.MappingProxyType(_attributes.load(self.path))
+
+    @attrs.setter
+    def attrs(self, attributes: Mapping[str, Any]) -> None:
+        self._check_writable()
+        _attributes.store(self.path, attributes)
+
+    @property
     def generation(self) -> int:
-        """Grows with each change of the samples that the volume has written; asked of the volume each time."""
+        """Grows with each change of the samples; asked of the volume each time."""
         return int(self._info().data_generation)
 
     def __len__(self) -> int:
@@ -260,6 +271,18 @@ class Image:
         return {"extents": plan.extents, "holes": plan.holes, "cached": plan.cached,
                 "disks": [{"bytes": disk.bytes, "requests": disk.requests, "runs": disk.runs}
                           for disk in plan.disks[:plan.disk_count]]}
+
+    def to_dask(self, chunks: Any = "auto") -> Any:
+        """The image as a dask array. `chunks`: as for dask; "auto" takes whole extents up to dask's array.chunk-size.
+
+        Tasks read windows when they run, so the array follows changes until then. dask.array.store writes into an
+        image of mode "r+", also with lock=False.
+        """
+        try:
+            import dask.array  # pylint: disable=import-outside-toplevel
+        except ImportError as error:
+            raise ImportError("to_dask() needs dask: pip install 'mdfs[dask]'") from error
+        return dask.array.from_array(self, chunks=chunks)
 
     # ---- writing
 
