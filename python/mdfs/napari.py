@@ -1,0 +1,95 @@
+"""Reader and writer of napari, found by its plugin engine through napari.yaml."""
+# SPDX-License-Identifier: Apache-2.0
+import os
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from mdfs import _chunks, _units
+from mdfs._image import Image, create
+
+GEOMETRY = "user.mdfs.geometry"  # an extended attribute of every image
+COLOURS = (3, 4)  # channels that napari shows as one coloured picture
+WRITE_BYTES = 32 << 20
+Layer = Tuple[Any, Dict[str, Any], str]
+Paths = Union[str, Sequence[str]]
+
+
+def get_reader(path: Paths) -> Optional[Callable[[Paths], List[Layer]]]:
+    """The reader, or None if a path is no image of MDFS."""
+    paths = [path] if isinstance(path, str) else list(path)
+    return read_layers if paths and all(map(_is_image, paths)) else None
+
+
+def _is_image(path: str) -> bool:
+    try:
+        return len(os.getxattr(path, GEOMETRY)) > 0
+    except (OSError, ValueError):
+        return False
+
+
+def read_layers(path: Paths) -> List[Layer]:
+    """A layer for each image. Samples are read when napari shows them; channels that are no colours are layers."""
+    return [_layer(found) for found in ([path] if isinstance(path, str) else path)]
+
+
+def _layer(path: str) -> Layer:
+    image = Image(path)
+    name = os.path.basename(path)
+    axes = image.axes[:-1] if image.channels > 1 else image.axes
+    shown: Dict[str, Any] = {
+        "name": name,
+        "scale": [image.spacing[axis][0] if axis in image.spacing else 1.0 for axis in axes],
+        "axis_labels": list(axes), "units": [_unit(image, axis) for axis in axes],
+        "metadata": {"mdfs": {"path": image.path, "attributes": dict(image.attrs)}}}
+    if image.channels > 1:
+        shown["rgb"] = image.channels in COLOURS and image.dtype.name in ("uint8", "uint16")
+        if not shown["rgb"]:
+            names = image.attrs.get("channel_names")
+            del shown["rgb"]
+            shown["channel_axis"] = image.ndim - 1
+            shown["name"] = names if isinstance(names, list) and len(names) == image.channels else [
+                f"{name} {number}" for number in range(image.channels)]
+    return image, shown, "image"
+
+
+def _unit(image: Image, axis: str) -> str:
+    unit = image.spacing[axis][1] if axis in image.spacing else ""
+    return _units.name(unit) if unit in _units.NAMES else "pixel"
+
+
+def write_image(path: str, data: Any, meta: Dict[str, Any]) -> List[str]:
+    """Stores a layer as a new image, box by box, and returns its path. Of several levels the first one is stored.
+
+    FileExistsError: the path exists. ValueError: the layer has more axes than an image."""
+    samples = data[0] if meta.get("multiscale") and isinstance(data, (list, tuple)) else data
+    colours = bool(meta.get("rgb"))
+    rank = len(samples.shape) - colours
+    labels = [str(label) for label in meta.get("axis_labels") or ()]
+    named = len(labels) == rank == len(set(labels)) and all(
+        len(label) == 1 and "a" <= label <= "z" and label not in "cl" for label in labels)
+    if rank > 3 and not named:
+        raise ValueError(f"a layer of {rank} axes: an image has at most 3 beside its colours; save one place of the "
+                         "others")
+    axes = "".join(labels) if named else "zyx"[3 - rank:]
+    steps = list(meta.get("scale") or ())
+    units = [str(unit) for unit in meta.get("units") or ()]
+    spacing = {}
+    for place, axis in enumerate(axes):
+        if len(steps) == rank and len(units) == rank and steps[place] > 0 and units[place] not in ("pixel", ""):
+            spacing[axis] = float(steps[place]), _units.symbol(units[place])
+    image = create(path, samples.shape, samples.dtype, axes + ("c" if colours else ""), spacing=spacing)
+    try:
+        with image:
+            box = _chunks.grown(image.shape, image.chunks, WRITE_BYTES // image.dtype.itemsize)
+            for number in range(_chunks.cells(image.shape, box)):
+                place_of = _chunks.cell(image.shape, box, number)
+                image[place_of] = np.asarray(samples[place_of])
+            image.sync()
+    except BaseException:
+        os.unlink(path)
+        raise
+    return [path]
+
+
+__all__ = ["get_reader", "read_layers", "write_image"]
