@@ -42,6 +42,12 @@ Result<std::uint64_t> parse_number(std::string_view text, std::string_view what)
   return value;
 }
 
+std::optional<std::uint64_t> parse_index(std::string_view text) {
+  if (text.empty() || (text.size() > 1 && text.front() == '0')) return {};
+  const auto value = parse_number(text, "index");
+  return value.ok() ? std::optional(*value) : std::nullopt;
+}
+
 Result<std::uint64_t> parse_size(std::string_view text, std::string_view what) {
   const std::size_t digits = text.find_first_not_of("0123456789");
   const std::string_view whole_text = text.substr(0, digits);

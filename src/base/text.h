@@ -16,6 +16,9 @@ namespace mdfs {
 // bits.
 Result<std::uint64_t> parse_number(std::string_view text, std::string_view what);
 
+// A number in its one spelling: decimal, without sign and leading zeros.
+std::optional<std::uint64_t> parse_index(std::string_view text);
+
 // Parses a size in bytes: "4096", "64K", "1.5G", "2TiB". K, M, G, T, P, E are powers of 1024, in either case, with or
 // without B or iB. Errors as of parse_number(); a fraction of a byte is kUsage.
 Result<std::uint64_t> parse_size(std::string_view text, std::string_view what);

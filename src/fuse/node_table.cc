@@ -11,6 +11,15 @@
 
 namespace mdfs::fuse {
 
+NodeSpec window_spec(volume::Ino image, const views::WindowName& window) {
+  return {.kind = NodeKind::kWindow,
+          .ino = image,
+          .parent = 0,
+          .name = {},
+          .window = window,
+          .canonical = views::to_key(window)};
+}
+
 std::string NodeTable::key_of(const NodeSpec& spec) {
   return fmt::format("{}:{}:{}:{}", static_cast<unsigned>(spec.kind), spec.ino, spec.parent,
                      spec.canonical.empty() ? spec.name : spec.canonical);

@@ -15,6 +15,7 @@
 #include "views/view.h"
 #include "views/view_file.h"
 #include "views/zarr_name.h"
+#include "views/zoom_name.h"
 #include "volume/volume.h"
 
 namespace mdfs::fuse {
@@ -30,6 +31,7 @@ enum class NodeKind : std::uint8_t {
   kView,           // NAME@ and .mdfs/img/../NAME: `ino` is the image, as in all that follow
   kWindows,        // win/
   kZarrDirectory,  // ome.zarr/ and the directories in it
+  kZoomDirectory,  // plane/, dz_files/ and the directories in them
   kInfo,           // info.json
   kImageNpy,       // NAME.npy
   kImageRaw,       // NAME.raw
@@ -37,6 +39,7 @@ enum class NodeKind : std::uint8_t {
   kHeader,         // NAME.nhdr and the like: `name` is the file with the samples
   kWindow,         // win/<spec>.<suffix>
   kZarrFile,       // a file in ome.zarr/
+  kZoomFile,       // dz.dzi; tiles are kWindow
   kLink,           // NAME@ of a symbolic link, `ino`: a link to the views of its target
 };
 constexpr bool is_directory(NodeKind kind) { return kind < NodeKind::kInfo; }
@@ -50,9 +53,13 @@ struct NodeSpec {
   std::string name;              // directories: their name there
   views::HeaderFormat header{};  // kHeader
   views::WindowName window;      // kWindow
-  std::string canonical;         // kWindow, kHeader and of Zarr: stands for all that the kind adds, in comparisons
+  std::string canonical;         // kWindow, kHeader, of Zarr and Deep Zoom: stands for all that the kind adds, in comparisons
   views::ZarrName zarr{};        // kZarrDirectory, kZarrFile
+  views::ZoomName zoom{};        // kZoomDirectory, kZoomFile
 };
+
+// Of a window, under whichever name.
+NodeSpec window_spec(volume::Ino image, const views::WindowName& window);
 
 struct Node {
   NodeId id = 0;

@@ -9,6 +9,7 @@
 
 #include "fuse/reply.h"
 #include "fuse/zarr_nodes.h"
+#include "fuse/zoom_nodes.h"
 #include "views/info_json.h"
 #include "views/level_view.h"
 #include "views/rendered_view.h"
@@ -113,21 +114,30 @@ Result<std::shared_ptr<const Node>> in_view(Server& server, const Node& view, st
     return node_for(server, std::move(spec));
   }
   if (name == views::kZarrName) return node_for(server, zarr_root(view));
-  return no_such(name);
+  MDFS_TRY_ASSIGN(NodeSpec zoom, zoom_in_view(server.volume(), view, name));
+  return node_for(server, std::move(zoom));
+}
+
+// Names of windows that depend on the size of the image are dropped when it changes.
+std::shared_ptr<const Node> window_node(Server& server, NodeSpec spec, std::uint64_t size_bytes) {
+  const Ino image = spec.ino;
+  auto node = node_for(server, std::move(spec));
+  server.nodes().note_size(image, size_bytes);
+  return node;
+}
+
+Result<std::shared_ptr<const Node>> in_zoom(Server& server, const Node& directory, std::string_view name) {
+  MDFS_TRY_ASSIGN(const volume::ImageInfo info, server.volume().image_info(directory.spec.ino));
+  MDFS_TRY_ASSIGN(NodeSpec spec, zoom_child(server.volume(), directory, name));
+  if (spec.kind == NodeKind::kWindow) return window_node(server, std::move(spec), info.size_bytes);
+  return node_for(server, std::move(spec));
 }
 
 Result<std::shared_ptr<const Node>> in_windows(Server& server, const Node& windows, std::string_view name) {
   MDFS_TRY_ASSIGN(const volume::ImageInfo info, server.volume().image_info(windows.spec.ino));
   const auto parsed = views::parse_window_name(info.geometry, name);
   if (!parsed.ok()) return Error{Errc::kNotFound, parsed.error().message()};
-  auto node = node_for(server, {.kind = NodeKind::kWindow,
-                                .ino = windows.spec.ino,
-                                .parent = 0,
-                                .name = {},
-                                .window = *parsed,
-                                .canonical = views::to_key(*parsed)});
-  server.nodes().note_size(windows.spec.ino, info.size_bytes);
-  return node;
+  return window_node(server, window_spec(windows.spec.ino, *parsed), info.size_bytes);
 }
 
 struct stat control_attributes(NodeId id) {
@@ -152,6 +162,10 @@ Result<std::uint64_t> size_of(Server& server, const Node& node) {
     return layout.size_bytes();
   }
   if (node.spec.kind == NodeKind::kZarrFile) return zarr_file_size(info.geometry, node.spec.zarr);
+  if (node.spec.kind == NodeKind::kZoomFile) {
+    MDFS_TRY_ASSIGN(const std::string text, zoom_text(info.geometry, node.spec));
+    return std::uint64_t{text.size()};
+  }
   const auto size = views::known_size(info.geometry, node.spec.window);
   if (!size.ok()) return Error{Errc::kNotFound, size.error().message()};
   if (*size) return **size;
@@ -212,6 +226,8 @@ Result<std::shared_ptr<const Node>> look_up_view(Server& server, NodeId parent, 
       MDFS_TRY_ASSIGN(NodeSpec spec, zarr_child(server.volume(), *node, name));
       return node_for(server, std::move(spec));
     }
+    case NodeKind::kZoomDirectory:
+      return in_zoom(server, *node, name);
     case NodeKind::kInfo:
     case NodeKind::kImageNpy:
     case NodeKind::kImageRaw:
@@ -219,6 +235,7 @@ Result<std::shared_ptr<const Node>> look_up_view(Server& server, NodeId parent, 
     case NodeKind::kHeader:
     case NodeKind::kWindow:
     case NodeKind::kZarrFile:
+    case NodeKind::kZoomFile:
     case NodeKind::kLink:
       break;
   }
@@ -230,6 +247,7 @@ Result<struct stat> view_attributes(Server& server, const Node& node) {
   const NodeSpec& spec = node.spec;
   if (spec.kind == NodeKind::kControl) return control_attributes(node.id);
   if (is_of_zarr(spec)) MDFS_TRY(check_zarr_node(server.volume(), spec));
+  if (is_of_zoom(spec)) MDFS_TRY(check_zoom_node(server.volume(), spec));
   MDFS_TRY_ASSIGN(const Attributes attributes, server.volume().attributes(spec.ino));
   struct stat st = to_stat(attributes);
   st.st_ino = node.id;
@@ -271,6 +289,7 @@ bool may_cache_name(Server& server, const Node& node, NodeId parent, const std::
   // Below a view names mean what they mean as long as the view is this one; the view itself, and the directories of the
   // mirror, follow real names.
   const bool below_view = node.spec.kind == NodeKind::kWindows || node.spec.kind == NodeKind::kZarrDirectory ||
+                          node.spec.kind == NodeKind::kZoomDirectory ||
                           (!is_directory(node.spec.kind) && node.spec.kind != NodeKind::kLink);
   return below_view && server.nodes().remember_name(node.id, parent, name);
 }
@@ -280,6 +299,7 @@ Result<std::unique_ptr<Handle>> open_view(Server& server, std::shared_ptr<const 
   const NodeSpec& spec = node->spec;
   if (is_directory(spec.kind)) return Error{Errc::kIsDirectory, spec.name};
   if (is_of_zarr(spec)) MDFS_TRY(check_zarr_node(server.volume(), spec));
+  if (is_of_zoom(spec)) MDFS_TRY(check_zoom_node(server.volume(), spec));
   if (spec.kind == NodeKind::kLink) return Error{Errc::kInvalidArgument, "a symbolic link"};
   const int mask = (can_read(flags) ? R_OK : 0) | (can_write(flags) ? W_OK : 0);
   MDFS_TRY(server.volume().check_access(spec.ino, mask, caller));
@@ -292,6 +312,9 @@ Result<std::unique_ptr<Handle>> open_view(Server& server, std::shared_ptr<const 
     handle->view = std::make_shared<views::TextView>(views::info_json(info));
   } else if (spec.kind == NodeKind::kHeader) {
     MDFS_TRY_ASSIGN(std::string text, header_text(info, spec));
+    handle->view = std::make_shared<views::TextView>(std::move(text));
+  } else if (spec.kind == NodeKind::kZoomFile) {
+    MDFS_TRY_ASSIGN(std::string text, zoom_text(info.geometry, spec));
     handle->view = std::make_shared<views::TextView>(std::move(text));
   } else if (spec.kind == NodeKind::kImageTiff) {
     MDFS_TRY_ASSIGN(views::TiffLayout layout, tiff_layout(info.geometry));
@@ -339,6 +362,7 @@ Result<std::vector<volume::DirectoryEntry>> read_view_directory(Server& server, 
   std::vector<volume::DirectoryEntry> entries;
   if (node.spec.kind == NodeKind::kZarrDirectory)
     return read_zarr_directory(server.volume(), node, offset, limit, stop);
+  if (node.spec.kind == NodeKind::kZoomDirectory) return read_zoom_directory(server.volume(), node, offset, limit);
   if (node.spec.kind == NodeKind::kMirror) {
     MDFS_TRY_ASSIGN(auto real, server.volume().read_directory(node.spec.ino, offset, limit));
     for (volume::DirectoryEntry& entry : real) {
@@ -368,6 +392,7 @@ Result<std::vector<volume::DirectoryEntry>> read_view_directory(Server& server, 
         names.emplace_back(fmt::format("{}.{}", node.spec.name, views::suffix(format)), DT_REG);
     names.emplace_back(kWindowsName, DT_DIR);
     names.emplace_back(views::kZarrName, DT_DIR);
+    for (const auto& [name, type] : zoom_names_in_view(info.geometry)) names.emplace_back(name, type);
   }
   for (std::uint64_t i = offset; i < names.size() && entries.size() < limit; ++i)
     entries.push_back({.name = names[i].first, .ino = node.id, .type = names[i].second, .cookie = i + 1});

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes machine files as initialisers of a C++ list.
+"""Writes the texts of files as initialisers of a C++ list: {"stem of the name", text}.
 
-usage: embed.py OUTPUT FILE.toml...
+usage: embed.py [--names] OUTPUT FILE...      --names: {"whole name", text}
 """
 # SPDX-License-Identifier: Apache-2.0
 import pathlib
@@ -9,14 +9,17 @@ import sys
 
 
 def main():
+    arguments = sys.argv[1:]
+    whole_names = arguments[0] == "--names"
+    output, *names = arguments[1:] if whole_names else arguments
     lines = []
-    for name in sys.argv[2:]:
+    for name in names:
         path = pathlib.Path(name)
         text = path.read_text()
-        if ')toml"' in text:
+        if ')text"' in text:
             sys.exit(f"{name}: cannot be put into a raw string")
-        lines.append(f'{{"{path.stem}", R"toml({text})toml"}},\n')
-    pathlib.Path(sys.argv[1]).write_text("".join(lines))
+        lines.append(f'{{"{path.name if whole_names else path.stem}", R"text({text})text"}},\n')
+    pathlib.Path(output).write_text("".join(lines))
 
 
 if __name__ == "__main__":

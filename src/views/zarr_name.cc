@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <optional>
-
 #include "base/check.h"
 #include "base/text.h"
 
@@ -15,13 +13,6 @@ namespace {
 using geometry::Geometry;
 
 Error no_entry(std::string_view name) { return Error{Errc::kNotFound, std::string(name)}; }
-
-// A number as Zarr spells it: each has one spelling.
-std::optional<std::uint64_t> parse_index(std::string_view text) {
-  if (text.empty() || (text.size() > 1 && text.front() == '0')) return {};
-  const auto value = parse_number(text, "index");
-  return value.ok() ? std::optional(*value) : std::nullopt;
-}
 
 }  // namespace
 

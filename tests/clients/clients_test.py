@@ -7,6 +7,7 @@ PYTHON has the packages of requirements.txt. Blocks of the language `python` of 
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import unittest
@@ -161,6 +162,51 @@ class Clients(harness.MountTest):
                 for client in ("zarr", "tensorstore"):
                     with self.subTest(client=client, codec=codec):
                         self.check(client, self.at(f"film{codec}"), film)
+
+    def browse(self, path):
+        """What Chromium sees on the page of an image, and the pixels of its canvas."""
+        chromium = shutil.which("chromium")
+        if not chromium:
+            self.skipTest("no Chromium")
+        server = subprocess.Popen([harness.MDFS, "serve", self.volume.path, "--listen", "127.0.0.1:0"],
+                                  stdout=subprocess.PIPE, text=True)
+        self.addCleanup(server.communicate)
+        self.addCleanup(server.kill)
+        root = server.stdout.readline().strip()
+        picture = os.path.join(self.volume.folder, "seen.npy")
+        page = f"{root}{os.path.relpath(path, self.volume.path)}@/"
+        done = subprocess.run([PYTHON, HERE / "browse.py", chromium, page, picture], capture_output=True, text=True,
+                              check=False, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        seen = json.loads(done.stdout)
+        self.assertEqual((seen["console"], seen["failed"]), ([], []))
+        self.assertGreater(seen["first"], 0)
+        self.assertGreater(len(seen["tiles"]), seen["first"], "zooming asks for other tiles")
+        return seen, np.load(picture)
+
+    def test_a_browser_zooms_into_an_image(self):
+        rng = np.random.default_rng(3)
+        path = self.at("photo")
+        data = rng.integers(0, 256, (1500, 1900, 4), "u1")
+        data[..., 3] = 255
+        make_image(path, data.shape[:2], channels=4, axes="yx")
+        write_all(path, data.tobytes())
+        seen, pixels = self.browse(path)
+        rows, columns = min(400, pixels.shape[0]), min(600, pixels.shape[1])
+        np.testing.assert_array_equal(pixels[:rows, :columns], data[:rows, :columns])
+        self.assertRegex(seen["path"], r"photo@/win/y0\+\d+,x0\+\d+\.npy$")
+        self.assertIn("photo", seen["python"])
+        self.assertTrue(os.path.exists(os.path.join(self.volume.path, seen["path"])))
+        self.assertRegex(seen["length"], r"^[125]0* samples$")
+
+    def test_a_browser_goes_through_the_planes_of_a_volume(self):
+        path = self.at("stack")
+        data = np.random.default_rng(4).integers(0, 256, (6, 700, 800), "u1")
+        make_image(path, data.shape, axes="zyx")
+        write_all(path, data.tobytes())
+        seen, _ = self.browse(path)
+        self.assertTrue(seen["slider"])
+        self.assertTrue(all("/plane/z/5/" in url for url in seen["slider"]), seen["slider"])
 
     def test_the_lines_of_the_tutorial(self):
         if not TUTORIAL:

@@ -1,7 +1,9 @@
 """`mdfs serve`: files and views of a volume over HTTP."""
 # SPDX-License-Identifier: Apache-2.0
 import http.client
+import json
 import os
+import re
 import socket
 import subprocess
 import urllib.parse
@@ -116,8 +118,27 @@ class Serve(harness.MountTest):
         self.assertEqual((answer.status, answer.headers["Location"]), (301, "/a%20%3Cfolder%3E/"))
         page = self.body("/").decode()
         self.assertIn('<a href="./a%20%3Cfolder%3E/">a &lt;folder&gt;/</a>', page)
-        self.assertIn('<a href="./scan">scan</a> (<a href="./scan@/">views</a>)', page)
+        self.assertIn('<a href="./scan@/">scan</a> (<a href="./scan">bytes</a>)', page)
         self.assertIn('<a href="./scan.tif">', self.body("/scan@/").decode())
+
+    def test_pages_find_their_scripts_and_run_no_others(self):
+        make_image(self.at("a <folder>/film"), (3, 20, 30), axes="tyx")
+        for page in "/", "/a%20%3Cfolder%3E/", "/scan@/", "/a%20%3Cfolder%3E/film@/":
+            answer, body = self.ask(page)
+            self.assertIn("default-src 'self'", answer.headers["Content-Security-Policy"])
+            scripts = re.findall(r'<script src="([^"]+)">', body.decode())
+            self.assertTrue(scripts)
+            for script in scripts:
+                answer, text = self.ask(urllib.parse.urljoin(page, script))
+                self.assertEqual(answer.status, 200)
+                self.assertIn("text/javascript", answer.headers["Content-Type"])
+                self.assertGreater(len(text), 500)
+        if "openseadragon" not in self.body("/scan@/").decode():
+            print("built without OpenSeadragon: no page of an image to look at")
+            return
+        found = re.search(r'id="image">(.*?)</script>', self.body("/a%20%3Cfolder%3E/film@/").decode())
+        image = json.loads(found.group(1))
+        self.assertEqual((image["path"], image["name"], image["info"]["shape"]), ("a <folder>/film", "film", [3, 20, 30]))
 
     def test_idle_connections_do_not_keep_others_out(self):
         idle = [socket.create_connection(("127.0.0.1", self.port)) for _ in range(100)]

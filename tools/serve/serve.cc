@@ -5,11 +5,14 @@
 #include <httplib.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <memory>
+#include <optional>
 #include <semaphore>
 
 #include "mdfs/version.h"
+#include "serve/pages.h"
 #include "serve/serve_module.h"
 #include "serve/web_text.h"
 #include "serve/web_tree.h"
@@ -70,6 +73,20 @@ void fail_with(httplib::Response& response, int number) {
   }
 }
 
+// The text of info.json, if the directory has the views of an image that can be zoomed into.
+std::optional<std::string> picture_info(int root, const std::string& path, const Listing& listing) {
+  constexpr std::size_t kMaxInfoBytes = 64 << 10;
+  const auto is_zoomable = [](const Entry& entry) { return entry.name == "dz.dzi" || entry.name == "plane"; };
+  if (!is_of_views(path) || std::none_of(listing.entries.begin(), listing.entries.end(), is_zoomable)) return {};
+  const Opened opened = open_below(root, path + "info.json", O_RDONLY);
+  if (opened.fd.get() < 0) return {};
+  std::string text(kMaxInfoBytes, '\0');
+  const ssize_t count = ::pread(opened.fd.get(), text.data(), text.size(), 0);
+  if (count <= 0) return {};
+  text.resize(static_cast<std::size_t>(count));
+  return text;
+}
+
 void send_directory(int root, const std::string& path, httplib::Response& response) {
   if (!path.ends_with('/')) {
     std::string to;
@@ -86,7 +103,13 @@ void send_directory(int root, const std::string& path, httplib::Response& respon
   const Listing listing = list(std::move(opened.fd));
   if (listing.error != 0) return fail_with(response, listing.error);
   response.set_header("Cache-Control", "no-cache");
-  response.set_content(directory_page(path, listing.entries, listing.more), "text/html; charset=utf-8");
+  // The pages load and run nothing but their own files.
+  response.set_header("Content-Security-Policy",
+                      "default-src 'self'; img-src 'self' data: blob:; style-src 'self' 'unsafe-inline'");
+  const std::optional<std::string> info = can_zoom() ? picture_info(root, path, listing) : std::nullopt;
+  response.set_content(info ? image_page(path, *info, listing.entries)
+                            : directory_page(path, listing.entries, listing.more),
+                       "text/html; charset=utf-8");
 }
 
 bool is_unchanged(const httplib::Request& request, const std::string& tag, std::time_t changed) {
@@ -118,6 +141,10 @@ void send_bytes(Descriptor fd, const ByteSpan& span, const std::string& type, ht
 }
 
 void answer(int root, const httplib::Request& request, httplib::Response& response) {
+  if (const auto asset = find_asset(request.path)) {
+    response.set_header("Cache-Control", "no-cache");
+    return response.set_content(asset->text.data(), asset->text.size(), std::string(asset->type));
+  }
   // The time before the bytes: a change in between makes the client ask again.
   const Opened before = open_below(root, request.path, O_PATH);
   struct stat old {};

@@ -11,7 +11,7 @@
 namespace mdfs::serve {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 22> kTypes = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 23> kTypes = {{
     {"png", "image/png"},
     {"jpg", "image/jpeg"},
     {"jpeg", "image/jpeg"},
@@ -25,6 +25,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 22> kTypes =
     {"json", "application/json"},
     {"xml", "application/xml"},
     {"vrt", "application/xml"},
+    {"dzi", "application/xml"},
     {"pdf", "application/pdf"},
     {"html", "text/html; charset=utf-8"},
     {"css", "text/css; charset=utf-8"},
@@ -147,25 +148,6 @@ ByteSpan parse_range(std::string_view header, std::uint64_t size) {
   if (*first >= size) return {ByteSpan::Kind::kOutside, 0, 0};
   const std::uint64_t end = open ? size - 1 : std::min(*last, size - 1);
   return {ByteSpan::Kind::kPart, *first, end - *first + 1};
-}
-
-std::string directory_page(std::string_view path, const std::vector<Entry>& entries, bool more) {
-  const std::string title = html_escaped(path);
-  std::string page = fmt::format(
-      "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"><title>{0}</title></head>\n<body>\n"
-      "<h1>{0}</h1>\n<ul>\n",
-      title);
-  if (path != "/") page += "<li><a href=\"../\">..</a></li>\n";
-  for (const Entry& entry : entries) {
-    const std::string url = url_escaped(entry.name), mark = entry.is_directory ? "/" : "";
-    // "./": a name may look like a scheme.
-    page += fmt::format("<li><a href=\"./{}{}\">{}{}</a>", url, mark, html_escaped(entry.name), mark);
-    if (entry.is_image) page += fmt::format(" (<a href=\"./{}@/\">views</a>)", url);
-    page += "</li>\n";
-  }
-  page += "</ul>\n";
-  if (more) page += "<p>There are more entries.</p>\n";
-  return page + "</body>\n</html>\n";
 }
 
 }  // namespace mdfs::serve

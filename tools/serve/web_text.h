@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace mdfs::serve {
 
@@ -33,13 +32,5 @@ struct ByteSpan {
 };
 // One range of bytes; several, and what is malformed, are answered with the whole (RFC 9110, 14.2).
 ByteSpan parse_range(std::string_view header, std::uint64_t size);
-
-struct Entry {
-  std::string name;
-  bool is_directory = false;
-  bool is_image = false;  // NAME@ is there
-};
-// The page of a directory.
-std::string directory_page(std::string_view path, const std::vector<Entry>& entries, bool more);
 
 }  // namespace mdfs::serve

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "serve/web_text.h"
+#include "serve/pages.h"
 
 namespace mdfs::serve {
 

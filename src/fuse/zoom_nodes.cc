@@ -1,0 +1,145 @@
+// Nodes of Deep Zoom.
+// SPDX-License-Identifier: Apache-2.0
+#include "fuse/zoom_nodes.h"
+
+#include <dirent.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace mdfs::fuse {
+namespace {
+
+using geometry::Geometry;
+using views::ZoomKind;
+using views::ZoomName;
+
+NodeSpec zoom_spec(volume::Ino image, NodeId directory, const ZoomName& zoom) {
+  const bool is_file = !views::is_directory(zoom.kind);
+  return {.kind = is_file ? NodeKind::kZoomFile : NodeKind::kZoomDirectory,
+          .ino = image,
+          .parent = is_file ? 0 : directory,
+          .name = {},
+          .window = {},
+          .canonical = views::to_key(zoom),
+          .zoom = zoom};
+}
+
+// The names of a directory that are not numbers of tiles.
+struct Listed {
+  std::string name;
+  std::uint8_t type = DT_DIR;
+};
+
+// What a directory lists beside its dots: `count` entries, made one by one, because there may be many.
+class Entries {
+ public:
+  static Result<Entries> of(const Geometry& image, const ZoomName& directory) {
+    Entries entries(image, directory);
+    if (directory.kind != ZoomKind::kLevel && directory.kind != ZoomKind::kTiles) return entries;
+    MDFS_TRY_ASSIGN(entries.picture_, views::zoom_picture(image, directory.plane));
+    if (directory.kind == ZoomKind::kLevel) entries.grid_ = views::zoom_grid(*entries.picture_, directory.level);
+    return entries;
+  }
+
+  std::uint64_t count() const {
+    switch (directory_.kind) {
+      case ZoomKind::kPlanes:
+        return 1;
+      case ZoomKind::kPlaneAxis:
+        return image_.shape[0];
+      case ZoomKind::kPlane:
+        return 2;
+      case ZoomKind::kTiles:
+        return picture_->top + 1;
+      case ZoomKind::kLevel:
+        return grid_.columns * grid_.rows;
+      case ZoomKind::kDescription:
+        break;
+    }
+    return 0;
+  }
+
+  Listed at(std::uint64_t number) const {
+    if (directory_.kind == ZoomKind::kPlanes) return {.name = image_.axes.substr(0, 1), .type = DT_DIR};
+    if (directory_.kind == ZoomKind::kPlane && number == 0)
+      return {.name = std::string(views::kZoomDescriptionName), .type = DT_REG};
+    if (directory_.kind == ZoomKind::kPlane) return {.name = std::string(views::kZoomTilesName), .type = DT_DIR};
+    if (directory_.kind != ZoomKind::kLevel) return {.name = std::to_string(number), .type = DT_DIR};
+    return {.name = views::tile_name(*picture_, number % grid_.columns, number / grid_.columns), .type = DT_REG};
+  }
+
+ private:
+  Entries(const Geometry& image, const ZoomName& directory) : image_(image), directory_(directory) {}
+
+  Geometry image_;
+  ZoomName directory_;
+  std::optional<views::ZoomPicture> picture_;  // kTiles, kLevel
+  views::ZoomGrid grid_;                       // kLevel
+};
+
+}  // namespace
+
+Result<NodeSpec> zoom_in_view(volume::Volume& volume, const Node& view, std::string_view name) {
+  ZoomName zoom;
+  if (name == views::kZoomDescriptionName) {
+    zoom.kind = ZoomKind::kDescription;
+  } else if (name == views::kZoomTilesName) {
+    zoom.kind = ZoomKind::kTiles;
+  } else if (name != views::kPlanesName) {
+    return Error{Errc::kNotFound, std::string(name)};
+  }
+  NodeSpec spec = zoom_spec(view.spec.ino, view.id, zoom);
+  MDFS_TRY(check_zoom_node(volume, spec));
+  return spec;
+}
+
+std::vector<std::pair<std::string_view, std::uint8_t>> zoom_names_in_view(const Geometry& image) {
+  if (views::has_planes(image)) return {{views::kPlanesName, DT_DIR}};
+  if (views::zoom_picture(image, {}).ok())
+    return {{views::kZoomDescriptionName, DT_REG}, {views::kZoomTilesName, DT_DIR}};
+  return {};
+}
+
+Result<NodeSpec> zoom_child(volume::Volume& volume, const Node& directory, std::string_view name) {
+  const ZoomName& zoom = directory.spec.zoom;
+  MDFS_TRY_ASSIGN(const Geometry image, volume.image_geometry(directory.spec.ino));
+  if (zoom.kind != ZoomKind::kLevel) {
+    MDFS_TRY_ASSIGN(const ZoomName entry, views::zoom_entry(image, zoom, name));
+    return zoom_spec(directory.spec.ino, directory.id, entry);
+  }
+  MDFS_TRY(views::check_zoom_name(image, zoom));
+  MDFS_TRY_ASSIGN(const views::ZoomPicture picture, views::zoom_picture(image, zoom.plane));
+  MDFS_TRY_ASSIGN(const views::WindowName tile, views::parse_tile_name(picture, zoom.level, name));
+  return window_spec(directory.spec.ino, tile);
+}
+
+Status check_zoom_node(volume::Volume& volume, const NodeSpec& spec) {
+  MDFS_TRY_ASSIGN(const Geometry image, volume.image_geometry(spec.ino));
+  return views::check_zoom_name(image, spec.zoom);
+}
+
+Result<std::string> zoom_text(const Geometry& image, const NodeSpec& spec) {
+  auto picture = views::zoom_picture(image, spec.zoom.plane);
+  if (!picture.ok()) return Error{Errc::kNotFound, picture.error().where};
+  return views::zoom_description(*picture);
+}
+
+Result<std::vector<volume::DirectoryEntry>> read_zoom_directory(volume::Volume& volume, const Node& node,
+                                                                std::uint64_t offset, std::size_t limit) {
+  MDFS_TRY_ASSIGN(const Geometry image, volume.image_geometry(node.spec.ino));
+  MDFS_TRY(views::check_zoom_name(image, node.spec.zoom));
+  MDFS_TRY_ASSIGN(const Entries all, Entries::of(image, node.spec.zoom));
+  std::vector<volume::DirectoryEntry> entries;
+  constexpr std::uint64_t kFirst = 2;  // "." and ".." come before all other entries
+  for (; entries.size() < limit && offset < kFirst + all.count(); ++offset) {
+    Listed entry{.name = offset == 0 ? "." : "..", .type = DT_DIR};
+    if (offset >= kFirst) entry = all.at(offset - kFirst);
+    entries.push_back({.name = std::move(entry.name), .ino = node.id, .type = entry.type, .cookie = offset + 1});
+  }
+  return entries;
+}
+
+}  // namespace mdfs::fuse

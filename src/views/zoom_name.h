@@ -1,0 +1,81 @@
+// Names of Deep Zoom: pictures that viewers zoom into, as tiles of resolution levels. A tile is a window.
+//
+//   dz.dzi                        an image of two axes: its size, and the side of its tiles
+//   dz_files/LEVEL/COLUMN_ROW.jpg a tile; .png where JPEG cannot hold the samples
+//   plane/z/10/dz.dzi             one plane of an image of three axes, and its tiles beside it
+//
+// Deep Zoom counts its levels from a picture of one sample upwards; MDFS counts from the image itself downwards.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "geometry/geometry.h"
+#include "views/view_file.h"
+
+namespace mdfs::views {
+
+inline constexpr std::string_view kZoomDescriptionName = "dz.dzi";
+inline constexpr std::string_view kZoomTilesName = "dz_files";
+inline constexpr std::string_view kPlanesName = "plane";
+inline constexpr std::uint64_t kZoomTileSide = 256;
+
+enum class ZoomKind : std::uint8_t {
+  kPlanes,       // plane/
+  kPlaneAxis,    // plane/z/
+  kPlane,        // plane/z/10/
+  kTiles,        // dz_files/
+  kLevel,        // dz_files/9/
+  kDescription,  // dz.dzi
+};
+constexpr bool is_directory(ZoomKind kind) { return kind != ZoomKind::kDescription; }
+
+struct ZoomName {
+  ZoomKind kind = ZoomKind::kPlanes;
+  std::optional<std::uint64_t> plane;  // index along the first of three axes
+  unsigned level = 0;                  // of Deep Zoom; kLevel
+  bool operator==(const ZoomName&) const = default;
+};
+// "plane/10/dz_files/9": equal for equal names.
+std::string to_key(const ZoomName& name);
+
+// What is zoomed into.
+struct ZoomPicture {
+  geometry::Geometry image;
+  std::optional<std::uint64_t> plane;
+  Format format = Format::kPng;  // of its tiles
+  unsigned top = 0;              // the level of Deep Zoom that is the image itself; there are top + 1 of them
+
+  std::uint64_t width() const { return image.shape[image.rank - 1]; }
+  std::uint64_t height() const { return image.shape[image.rank - 2]; }
+};
+// kInvalidArgument: the image has no such picture. It has two axes of space with samples and no `plane`, or three axes,
+// the last two of space, and `plane` is inside; the samples are those of a PNG.
+Result<ZoomPicture> zoom_picture(const geometry::Geometry& image, std::optional<std::uint64_t> plane);
+// True if planes of the image are pictures.
+bool has_planes(const geometry::Geometry& image);
+
+// The text of dz.dzi.
+std::string zoom_description(const ZoomPicture& picture);
+
+struct ZoomGrid {
+  std::uint64_t columns = 0, rows = 0;
+};
+// Tiles of a level of Deep Zoom, at most `top` (abort).
+ZoomGrid zoom_grid(const ZoomPicture& picture, unsigned level);
+// The window that a tile inside the grid is (else abort).
+WindowName zoom_tile(const ZoomPicture& picture, unsigned level, std::uint64_t column, std::uint64_t row);
+// "COLUMN_ROW.jpg", and back: kNotFound if it is spelled in another way or outside the grid.
+std::string tile_name(const ZoomPicture& picture, std::uint64_t column, std::uint64_t row);
+Result<WindowName> parse_tile_name(const ZoomPicture& picture, unsigned level, std::string_view name);
+
+// The entry `name` of a directory other than kLevel, whose entries are tiles. kNotFound if there is none.
+Result<ZoomName> zoom_entry(const geometry::Geometry& image, const ZoomName& directory, std::string_view name);
+// kNotFound if the image has no such directory or file, or no longer: its shape has changed.
+Status check_zoom_name(const geometry::Geometry& image, const ZoomName& name);
+
+}  // namespace mdfs::views

@@ -1,0 +1,109 @@
+"""Deep Zoom by virtual paths, against NumPy."""
+# SPDX-License-Identifier: Apache-2.0
+import os
+import shutil
+import subprocess
+import tempfile
+import xml.etree.ElementTree as xml
+
+import harness
+from harness import make_image, write_all
+
+try:
+    import numpy as np
+    from PIL import Image
+except ImportError:
+    print("SKIPPED: the tests of Deep Zoom need numpy and Pillow")
+    raise SystemExit(harness.SKIP)
+
+RNG = np.random.default_rng(11)
+NAMESPACE = "{http://schemas.microsoft.com/deepzoom/2008}"
+
+
+def pixels(path):
+    with Image.open(path) as picture:
+        return np.asarray(picture)
+
+
+class Zoom(harness.MountTest):
+    def image(self, name, shape, element="u8", **options):
+        make_image(self.at(name), shape, element=element, **options)
+        data = RNG.integers(0, 256, size=int(np.prod(shape)) * np.dtype(harness.NUMPY[element]).itemsize,
+                            dtype="u1").view(harness.NUMPY[element]).reshape(shape)
+        write_all(self.at(name), data.tobytes())
+        return data
+
+    def tiles(self, directory, suffix):
+        """The levels of a Deep Zoom, put together from their tiles: coarsest first."""
+        size = xml.parse(f"{directory}/dz.dzi").getroot().find(f"{NAMESPACE}Size").attrib
+        levels = sorted(os.listdir(f"{directory}/dz_files"), key=int)
+        self.assertEqual(levels, [str(n) for n in range(len(levels))])
+        whole = []
+        for level in levels:
+            rows = {}
+            for name in os.listdir(f"{directory}/dz_files/{level}"):
+                self.assertTrue(name.endswith(suffix), name)
+                column, row = map(int, name[:-len(suffix)].split("_"))
+                rows.setdefault(row, {})[column] = pixels(f"{directory}/dz_files/{level}/{name}")
+            whole.append(np.concatenate([np.concatenate([parts[n] for n in sorted(parts)], axis=1)
+                                         for _, parts in sorted(rows.items())], axis=0))
+        self.assertEqual(whole[-1].shape[:2], (int(size["Height"]), int(size["Width"])))
+        return whole
+
+    def test_the_tiles_of_every_level_are_the_windows_of_that_level(self):
+        data = self.image("deep", (300, 530), "u16")
+        levels = self.tiles(self.at("deep@"), ".png")
+        np.testing.assert_array_equal(levels[-1], data)
+        for n, level in enumerate(reversed(levels)):
+            np.testing.assert_array_equal(level, np.load(self.at(f"deep@/win/l{n}.npy")))
+        self.assertEqual(levels[0].shape, (1, 1))
+
+    def test_tiles_follow_the_image_and_its_permissions(self):
+        data = self.image("scan", (70, 90))
+        before = pixels(self.at("scan@/dz_files/7/0_0.jpg"))
+        write_all(self.at("scan"), bytes(data.size))
+        after = pixels(self.at("scan@/dz_files/7/0_0.jpg"))
+        self.assertGreater(before.max(), 100)
+        self.assertEqual(after.max(), 0)
+        os.truncate(self.at("scan"), 40 * 90)
+        self.assertEqual(pixels(self.at("scan@/dz_files/7/0_0.jpg")).shape, (40, 90))
+        os.chmod(self.at("scan"), 0o600)
+        for path in ("dz.dzi", "dz_files/7/0_0.jpg"):
+            self.assertEqual(os.stat(self.at(f"scan@/{path}")).st_mode & 0o777, 0o400)
+            with self.assertRaises(PermissionError):
+                open(self.at(f"scan@/{path}"), "wb")
+
+    def test_planes_of_a_volume_are_pictures(self):
+        data = self.image("stack", (3, 200, 270), "u16")
+        self.assertEqual(os.listdir(self.at("stack@/plane")), ["z"])
+        self.assertEqual(os.listdir(self.at("stack@/plane/z")), ["0", "1", "2"])
+        self.assertNotIn("dz.dzi", os.listdir(self.at("stack@")))
+        for plane in range(3):
+            np.testing.assert_array_equal(self.tiles(self.at(f"stack@/plane/z/{plane}"), ".png")[-1], data[plane])
+        for name in ("plane/y", "plane/z/3", "plane/z/0/win", "dz.dzi", "plane/z/0/dz_files/10"):
+            self.assertFalse(os.path.exists(self.at(f"stack@/{name}")), name)
+
+    def test_a_copy_is_a_deep_zoom_of_ordinary_files(self):
+        self.image("scan", (300, 300))
+        with tempfile.TemporaryDirectory() as directory:
+            subprocess.run(["cp", "-r", self.at("scan@/dz.dzi"), self.at("scan@/dz_files"), directory], check=True)
+            for copied, own in zip(self.tiles(directory, ".jpg"), self.tiles(self.at("scan@"), ".jpg")):
+                np.testing.assert_array_equal(copied, own)
+            shutil.rmtree(f"{directory}/dz_files")
+
+    def test_images_that_are_no_pictures_have_no_deep_zoom(self):
+        for name, shape, element in (("line", (300,), "u8"), ("real", (30, 40), "f32")):
+            self.image(name, shape, element)
+            self.assertFalse({"dz.dzi", "dz_files", "plane"} & set(os.listdir(self.at(f"{name}@"))))
+            for path in ("dz.dzi", "dz_files", "plane"):
+                self.assertFalse(os.path.lexists(self.at(f"{name}@/{path}")))
+
+    def test_tiles_that_do_not_exist_are_not_found(self):
+        self.image("scan", (300, 300))
+        for path in ("8/0_0.png", "9/2_0.jpg", "9/00_0.jpg", "10", "09", "9/0_0.jpg/x", "9/.jpg"):
+            with self.assertRaises((FileNotFoundError, NotADirectoryError), msg=path):
+                os.stat(self.at(f"scan@/dz_files/{path}"))
+
+
+if __name__ == "__main__":
+    harness.main()

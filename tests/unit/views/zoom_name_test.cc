@@ -1,0 +1,123 @@
+// Names of Deep Zoom, and the windows that its tiles are.
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "geometry/level.h"
+#include "small_image.h"
+#include "views/zoom_name.h"
+
+namespace mdfs::views {
+namespace {
+
+using geometry::ElementType;
+using geometry::Geometry;
+
+ZoomPicture picture_of(const Geometry& image, std::optional<std::uint64_t> plane = {}) {
+  auto picture = zoom_picture(image, plane);
+  EXPECT_TRUE(picture.ok());
+  return *picture;
+}
+
+// Walks the names of a path below plane/ or, with a dz_files/ in front, below the image.
+Result<ZoomName> find_name(const Geometry& image, ZoomName name, std::string_view path) {
+  while (!path.empty()) {
+    const std::size_t slash = std::min(path.find('/'), path.size());
+    MDFS_TRY_ASSIGN(name, zoom_entry(image, name, path.substr(0, slash)));
+    path.remove_prefix(std::min(path.size(), slash + 1));
+  }
+  return name;
+}
+
+TEST(ZoomName, TheDescriptionHasTheSizeAndTheFormat) {
+  const std::string photo = zoom_description(picture_of(make("yx", {2500, 2701}, 3, ElementType::kU8)));
+  EXPECT_NE(photo.find("Width=\"2701\" Height=\"2500\""), std::string::npos);
+  EXPECT_NE(photo.find("Format=\"jpg\" Overlap=\"0\" TileSize=\"256\""), std::string::npos);
+  const std::string deep = zoom_description(picture_of(make("yx", {5, 7}, 1, ElementType::kU16)));
+  EXPECT_NE(deep.find("Format=\"png\""), std::string::npos);
+}
+
+TEST(ZoomName, LevelsGoFromOneSampleToTheImage) {
+  const ZoomPicture photo = picture_of(make("yx", {2500, 2701}, 3, ElementType::kU8));
+  EXPECT_EQ(photo.top, 12);
+  EXPECT_EQ(zoom_grid(photo, 12).columns, 11);
+  EXPECT_EQ(zoom_grid(photo, 12).rows, 10);
+  EXPECT_EQ(zoom_grid(photo, 0).columns * zoom_grid(photo, 0).rows, 1);
+  EXPECT_EQ(zoom_tile(photo, 12, 10, 9).window.length, (geometry::Coord{196, 141, 0}));
+  EXPECT_EQ(zoom_tile(photo, 0, 0, 0).window.length, (geometry::Coord{1, 1, 0}));
+  EXPECT_EQ(zoom_tile(photo, 0, 0, 0).level, 12);
+  EXPECT_EQ(picture_of(make("yx", {1, 1}, 1, ElementType::kU8)).top, 0);
+}
+
+RC_GTEST_PROP(ZoomName, TheTilesOfALevelCoverItOnceAndHaveTheirNames, ()) {
+  const Geometry image = make("yx", {*rc::gen::inRange(1, 1500), *rc::gen::inRange(1, 1500), 0}, 1, ElementType::kU8);
+  const ZoomPicture picture = picture_of(image);
+  const auto level = *rc::gen::inRange(0u, picture.top + 1);
+  const Geometry below = geometry::level_geometry(image, picture.top - level);
+  const ZoomGrid grid = zoom_grid(picture, level);
+  std::uint64_t samples = 0;
+  std::set<geometry::Coord> starts;
+  for (std::uint64_t row = 0; row < grid.rows; ++row) {
+    for (std::uint64_t column = 0; column < grid.columns; ++column) {
+      const WindowName tile = zoom_tile(picture, level, column, row);
+      RC_ASSERT(geometry::check(below, tile.window).ok());
+      samples += tile.window.length[0] * tile.window.length[1];
+      starts.insert(tile.window.start);
+      const auto parsed = parse_tile_name(picture, level, tile_name(picture, column, row));
+      RC_ASSERT(parsed.ok());
+      RC_ASSERT(*parsed == tile);
+    }
+  }
+  RC_ASSERT(samples == below.shape[0] * below.shape[1]);
+  RC_ASSERT(starts.size() == grid.rows * grid.columns);
+}
+
+TEST(ZoomName, NamesInAnotherSpellingDoNotExist) {
+  const Geometry image = make("yx", {300, 600}, 3, ElementType::kU8);
+  const ZoomPicture picture = picture_of(image);
+  EXPECT_TRUE(parse_tile_name(picture, 10, "2_1.jpg").ok());
+  for (const char* name : {"3_1.jpg", "2_2.jpg", "02_1.jpg", "2_1.png", "2_1", "2_1.", "_1.jpg", "2_.jpg", "2.jpg", "",
+                           "2_1.jpg.jpg", "-1_0.jpg", "2_1_0.jpg", "18446744073709551616_0.jpg"})
+    EXPECT_FALSE(parse_tile_name(picture, 10, name).ok()) << name;
+  const ZoomName tiles{.kind = ZoomKind::kTiles, .plane = {}, .level = 0};
+  EXPECT_EQ(find_name(image, tiles, "10")->level, 10);
+  for (const char* name : {"11", "010", "a", "", "4294967296", "-1"})
+    EXPECT_EQ(zoom_entry(image, tiles, name).error().code, Errc::kNotFound) << name;
+}
+
+TEST(ZoomName, APlaneOfAVolumeIsAPicture) {
+  Geometry volume = make("zyx", {20, 400, 300}, 1, ElementType::kU8);
+  EXPECT_EQ(find_name(volume, {}, "z/19/dz.dzi")->kind, ZoomKind::kDescription);
+  EXPECT_EQ(find_name(volume, {}, "z/19/dz_files/9")->level, 9);
+  for (const char* path : {"y", "z/20", "z/01", "z/1/dz", "z/1/dz_files/10"})
+    EXPECT_EQ(find_name(volume, {}, path).error().code, Errc::kNotFound) << path;
+  const WindowName tile = zoom_tile(picture_of(volume, 19), 8, 0, 0);
+  EXPECT_EQ(tile.window.start[0], 19);
+  EXPECT_TRUE(tile.window.single[0]);
+  // Where levels halve z, the plane of a level is the one that has the sample.
+  volume.spacing = {1, 1, 1};
+  EXPECT_EQ(zoom_tile(picture_of(volume, 19), 8, 0, 0).window.start[0], 9);
+  for (unsigned level = 0; level <= 9; ++level) {
+    const WindowName one = zoom_tile(picture_of(volume, 19), level, 0, 0);
+    EXPECT_TRUE(geometry::check(geometry::level_geometry(volume, one.level), one.window).ok()) << level;
+  }
+}
+
+TEST(ZoomName, ImagesThatAreNoPicturesHaveNoDeepZoom) {
+  EXPECT_FALSE(zoom_picture(make("x", {40}, 1, ElementType::kU8), {}).ok());
+  EXPECT_FALSE(zoom_picture(make("tx", {40, 40}, 1, ElementType::kU8), {}).ok());
+  EXPECT_FALSE(zoom_picture(make("yx", {40, 40}, 1, ElementType::kF32), {}).ok());
+  EXPECT_FALSE(zoom_picture(make("yx", {40, 40}, 7, ElementType::kU8), {}).ok());
+  EXPECT_FALSE(zoom_picture(make("yx", {0, 40}, 1, ElementType::kU8), {}).ok());
+  EXPECT_FALSE(zoom_picture(make("zyx", {4, 40, 40}, 1, ElementType::kU8), {}).ok());
+  EXPECT_FALSE(has_planes(make("yx", {40, 40}, 1, ElementType::kU8)));
+  EXPECT_TRUE(has_planes(make("tyx", {4, 40, 40}, 3, ElementType::kU8)));
+  EXPECT_FALSE(has_planes(make("tyx", {0, 40, 40}, 3, ElementType::kU8)));
+}
+
+}  // namespace
+}  // namespace mdfs::views
