@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "fuse/reply.h"
+#include "fuse/shown_image.h"
 #include "fuse/zarr_nodes.h"
 #include "fuse/zoom_nodes.h"
 #include "views/info_json.h"
@@ -135,7 +136,8 @@ Result<std::shared_ptr<const Node>> in_zoom(Server& server, const Node& director
 
 Result<std::shared_ptr<const Node>> in_windows(Server& server, const Node& windows, std::string_view name) {
   MDFS_TRY_ASSIGN(const volume::ImageInfo info, server.volume().image_info(windows.spec.ino));
-  const auto parsed = views::parse_window_name(info.geometry, name);
+  MDFS_TRY_ASSIGN(const views::ShownImage image, shown_image(server.volume(), windows.spec.ino));
+  const auto parsed = views::parse_window_name(image, name);
   if (!parsed.ok()) return Error{Errc::kNotFound, parsed.error().message()};
   return window_node(server, window_spec(windows.spec.ino, *parsed), info.size_bytes);
 }
@@ -163,10 +165,15 @@ Result<std::uint64_t> size_of(Server& server, const Node& node) {
   }
   if (node.spec.kind == NodeKind::kZarrFile) return zarr_file_size(info.geometry, node.spec.zarr);
   if (node.spec.kind == NodeKind::kZoomFile) {
-    MDFS_TRY_ASSIGN(const std::string text, zoom_text(info.geometry, node.spec));
+    MDFS_TRY_ASSIGN(const views::ShownImage image, shown_image(server.volume(), node.spec.ino));
+    MDFS_TRY_ASSIGN(const std::string text, zoom_text(image, node.spec));
     return std::uint64_t{text.size()};
   }
-  const auto size = views::known_size(info.geometry, node.spec.window);
+  views::ShownImage image = info.geometry;
+  if (views::is_rendered(node.spec.window.format)) {
+    MDFS_TRY_ASSIGN(image, shown_image(server.volume(), node.spec.ino));
+  }
+  const auto size = views::known_size(image, node.spec.window);
   if (!size.ok()) return Error{Errc::kNotFound, size.error().message()};
   if (*size) return **size;
   // As for files of procfs: size 0 by name, the exact size by an open descriptor.
@@ -314,7 +321,8 @@ Result<std::unique_ptr<Handle>> open_view(Server& server, std::shared_ptr<const 
     MDFS_TRY_ASSIGN(std::string text, header_text(info, spec));
     handle->view = std::make_shared<views::TextView>(std::move(text));
   } else if (spec.kind == NodeKind::kZoomFile) {
-    MDFS_TRY_ASSIGN(std::string text, zoom_text(info.geometry, spec));
+    MDFS_TRY_ASSIGN(const views::ShownImage image, shown_image(server.volume(), spec.ino));
+    MDFS_TRY_ASSIGN(std::string text, zoom_text(image, spec));
     handle->view = std::make_shared<views::TextView>(std::move(text));
   } else if (spec.kind == NodeKind::kImageTiff) {
     MDFS_TRY_ASSIGN(views::TiffLayout layout, tiff_layout(info.geometry));
@@ -324,8 +332,12 @@ Result<std::unique_ptr<Handle>> open_view(Server& server, std::shared_ptr<const 
     handle->chunk = chunk_window(info.geometry, spec.zarr);
   } else if (is_rendered(spec)) {
     if (can_write(flags)) return Error{Errc::kAccessDenied, kWritable};
-    const auto open = views::is_rendered(spec.window.format) ? views::RenderedView::open : views::LevelView::open;
-    auto view = open(server.volume(), spec.ino, info.geometry, spec.window, server.staging(), caller.uid, stop);
+    MDFS_TRY_ASSIGN(const views::ShownImage image, shown_image(server.volume(), spec.ino));
+    volume::Volume& volume = server.volume();
+    auto view =
+        views::is_rendered(spec.window.format)
+            ? views::RenderedView::open(volume, spec.ino, image, spec.window, server.staging(), caller.uid, stop)
+            : views::LevelView::open(volume, spec.ino, info.geometry, spec.window, server.staging(), caller.uid, stop);
     if (!view.ok() && view.error().code == Errc::kOutOfRange) return Error{Errc::kNotFound, view.error().message()};
     if (!view.ok()) return view.error();
     handle->view = std::move(*view);
@@ -392,7 +404,8 @@ Result<std::vector<volume::DirectoryEntry>> read_view_directory(Server& server, 
         names.emplace_back(fmt::format("{}.{}", node.spec.name, views::suffix(format)), DT_REG);
     names.emplace_back(kWindowsName, DT_DIR);
     names.emplace_back(views::kZarrName, DT_DIR);
-    for (const auto& [name, type] : zoom_names_in_view(info.geometry)) names.emplace_back(name, type);
+    MDFS_TRY_ASSIGN(const views::ShownImage image, shown_image(server.volume(), node.spec.ino));
+    for (const auto& [name, type] : zoom_names_in_view(image)) names.emplace_back(name, type);
   }
   for (std::uint64_t i = offset; i < names.size() && entries.size() < limit; ++i)
     entries.push_back({.name = names[i].first, .ino = node.id, .type = names[i].second, .cookie = i + 1});

@@ -9,6 +9,8 @@
 #include <string>
 #include <utility>
 
+#include "fuse/shown_image.h"
+
 namespace mdfs::fuse {
 namespace {
 
@@ -36,8 +38,8 @@ struct Listed {
 // What a directory lists beside its dots: `count` entries, made one by one, because there may be many.
 class Entries {
  public:
-  static Result<Entries> of(const Geometry& image, const ZoomName& directory) {
-    Entries entries(image, directory);
+  static Result<Entries> of(const views::ShownImage& image, const ZoomName& directory) {
+    Entries entries(image.geometry, directory);
     if (directory.kind != ZoomKind::kLevel && directory.kind != ZoomKind::kTiles) return entries;
     MDFS_TRY_ASSIGN(entries.picture_, views::zoom_picture(image, directory.plane));
     if (directory.kind == ZoomKind::kLevel) entries.grid_ = views::zoom_grid(*entries.picture_, directory.level);
@@ -96,7 +98,7 @@ Result<NodeSpec> zoom_in_view(volume::Volume& volume, const Node& view, std::str
   return spec;
 }
 
-std::vector<std::pair<std::string_view, std::uint8_t>> zoom_names_in_view(const Geometry& image) {
+std::vector<std::pair<std::string_view, std::uint8_t>> zoom_names_in_view(const views::ShownImage& image) {
   if (views::has_planes(image)) return {{views::kPlanesName, DT_DIR}};
   if (views::zoom_picture(image, {}).ok())
     return {{views::kZoomDescriptionName, DT_REG}, {views::kZoomTilesName, DT_DIR}};
@@ -105,7 +107,7 @@ std::vector<std::pair<std::string_view, std::uint8_t>> zoom_names_in_view(const 
 
 Result<NodeSpec> zoom_child(volume::Volume& volume, const Node& directory, std::string_view name) {
   const ZoomName& zoom = directory.spec.zoom;
-  MDFS_TRY_ASSIGN(const Geometry image, volume.image_geometry(directory.spec.ino));
+  MDFS_TRY_ASSIGN(const views::ShownImage image, shown_image(volume, directory.spec.ino));
   if (zoom.kind != ZoomKind::kLevel) {
     MDFS_TRY_ASSIGN(const ZoomName entry, views::zoom_entry(image, zoom, name));
     return zoom_spec(directory.spec.ino, directory.id, entry);
@@ -117,11 +119,11 @@ Result<NodeSpec> zoom_child(volume::Volume& volume, const Node& directory, std::
 }
 
 Status check_zoom_node(volume::Volume& volume, const NodeSpec& spec) {
-  MDFS_TRY_ASSIGN(const Geometry image, volume.image_geometry(spec.ino));
+  MDFS_TRY_ASSIGN(const views::ShownImage image, shown_image(volume, spec.ino));
   return views::check_zoom_name(image, spec.zoom);
 }
 
-Result<std::string> zoom_text(const Geometry& image, const NodeSpec& spec) {
+Result<std::string> zoom_text(const views::ShownImage& image, const NodeSpec& spec) {
   auto picture = views::zoom_picture(image, spec.zoom.plane);
   if (!picture.ok()) return Error{Errc::kNotFound, picture.error().where};
   return views::zoom_description(*picture);
@@ -129,7 +131,7 @@ Result<std::string> zoom_text(const Geometry& image, const NodeSpec& spec) {
 
 Result<std::vector<volume::DirectoryEntry>> read_zoom_directory(volume::Volume& volume, const Node& node,
                                                                 std::uint64_t offset, std::size_t limit) {
-  MDFS_TRY_ASSIGN(const Geometry image, volume.image_geometry(node.spec.ino));
+  MDFS_TRY_ASSIGN(const views::ShownImage image, shown_image(volume, node.spec.ino));
   MDFS_TRY(views::check_zoom_name(image, node.spec.zoom));
   MDFS_TRY_ASSIGN(const Entries all, Entries::of(image, node.spec.zoom));
   std::vector<volume::DirectoryEntry> entries;

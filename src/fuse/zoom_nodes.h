@@ -21,13 +21,13 @@ constexpr bool is_of_zoom(const NodeSpec& spec) {
 // dz.dzi, dz_files/ or plane/ of a view. kNotFound: another name, or the image has no such picture.
 Result<NodeSpec> zoom_in_view(volume::Volume& volume, const Node& view, std::string_view name);
 // The names of those that the image has, with their types (DT_REG, DT_DIR).
-std::vector<std::pair<std::string_view, std::uint8_t>> zoom_names_in_view(const geometry::Geometry& image);
+std::vector<std::pair<std::string_view, std::uint8_t>> zoom_names_in_view(const views::ShownImage& image);
 // The entry of a directory; a tile is the kWindow that it shows. kNotFound: malformed, or outside the picture.
 Result<NodeSpec> zoom_child(volume::Volume& volume, const Node& directory, std::string_view name);
 // kNotFound if the node does not exist any more: the shape of the image has changed.
 Status check_zoom_node(volume::Volume& volume, const NodeSpec& spec);
 // The text of a kZoomFile. kNotFound as check_zoom_node().
-Result<std::string> zoom_text(const geometry::Geometry& image, const NodeSpec& spec);
+Result<std::string> zoom_text(const views::ShownImage& image, const NodeSpec& spec);
 // As read_view_directory().
 Result<std::vector<volume::DirectoryEntry>> read_zoom_directory(volume::Volume& volume, const Node& node,
                                                                 std::uint64_t offset, std::size_t limit);

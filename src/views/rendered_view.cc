@@ -21,8 +21,9 @@ constexpr std::uint64_t kBandBytes = std::uint64_t{1} << 20;  // rows that are r
 // The rows of a window, read in bands.
 class Rows {
  public:
-  Rows(View& reader, const Raster& raster, const engine::Stop& stop)
-      : reader_(reader), stop_(stop), band_(static_cast<std::size_t>(band_bytes(raster))) {}
+  // row_bytes: of the image.
+  Rows(View& reader, std::uint64_t height, std::uint64_t row_bytes, const engine::Stop& stop)
+      : reader_(reader), stop_(stop), band_(static_cast<std::size_t>(band_bytes(height, row_bytes))) {}
 
   Status next(MutableBytes row) {
     if (at_ == filled_) {
@@ -38,8 +39,8 @@ class Rows {
   }
 
  private:
-  static std::uint64_t band_bytes(const Raster& raster) {
-    return std::min(raster.height, std::max<std::uint64_t>(1, kBandBytes / raster.row_bytes())) * raster.row_bytes();
+  static std::uint64_t band_bytes(std::uint64_t height, std::uint64_t row_bytes) {
+    return std::min(height, std::max<std::uint64_t>(1, kBandBytes / row_bytes)) * row_bytes;
   }
 
   View& reader_;
@@ -59,10 +60,21 @@ Encoder encoder_of(Format format) {
   return format == Format::kPng ? Encoder{max_png_bytes, encode_png} : Encoder{max_jpeg_bytes, encode_jpeg};
 }
 
+// What is shown, and as what.
+struct Shown {
+  const ShownImage& image;
+  Raster raster;
+  Format format;
+
+  bool ranged() const { return is_ranged(image, format); }
+  std::uint64_t row_bytes() const {  // of the image
+    return raster.row_bytes() * (ranged() ? geometry::element_bytes(image.geometry.type) : 1);
+  }
+};
+
 // Writes the encoded bytes from the start of the staging; returns their number.
-Result<std::uint64_t> encode(View& samples, const Raster& raster, const Encoder& encoder, Staging& into,
-                             const engine::Stop& stop) {
-  Rows rows(samples, raster, stop);
+Result<std::uint64_t> encode(View& samples, const Shown& shown, Staging& into, const engine::Stop& stop) {
+  Rows rows(samples, shown.raster.height, shown.row_bytes(), stop);
   std::uint64_t size = 0;
   const ByteSink sink = [&](ConstBytes bytes) -> Status {
     MDFS_CHECK(bytes.size() <= into.capacity() - size);
@@ -70,33 +82,39 @@ Result<std::uint64_t> encode(View& samples, const Raster& raster, const Encoder&
     size += bytes.size();
     return {};
   };
-  const Status status = encoder.encode(
-      raster, [&](MutableBytes row) { return rows.next(row); }, sink);
-  if (!status.ok()) return status.error();
+  ByteVector stored(shown.ranged() ? shown.row_bytes() : 0);
+  const RowSource source = [&](MutableBytes row) -> Status {
+    if (!shown.ranged()) return rows.next(row);
+    MDFS_TRY(rows.next(stored));
+    to_8_bits(shown.image.geometry.type, *shown.image.display, stored, row);
+    return {};
+  };
+  if (const Status status = encoder_of(shown.format).encode(shown.raster, source, sink); !status.ok())
+    return status.error();
   return size;
 }
 
 }  // namespace
 
-Result<std::shared_ptr<View>> RenderedView::open(volume::Volume& volume, volume::Ino image,
-                                                 const geometry::Geometry& geometry, const WindowName& name,
-                                                 StagingPool& pool, std::uint32_t owner, const engine::Stop& stop) {
-  const Encoder encoder = encoder_of(name.format);
-  MDFS_TRY_ASSIGN(const Raster raster, raster_of(geometry, name));
+Result<std::shared_ptr<View>> RenderedView::open(volume::Volume& volume, volume::Ino ino, const ShownImage& image,
+                                                 const WindowName& name, StagingPool& pool, std::uint32_t owner,
+                                                 const engine::Stop& stop) {
+  MDFS_TRY_ASSIGN(const Raster raster, raster_of(image, name));
+  const Shown shown{image, raster, name.format};
   const WindowName raw{name.window, Format::kRaw, name.level};
-  MDFS_TRY_ASSIGN(const ViewFile window, view_window(geometry, raw));
+  MDFS_TRY_ASSIGN(const ViewFile window, view_window(image.geometry, raw));
   const std::uint64_t most = std::min(kMaxWindowBytes, pool.limits().window_bytes);
   if (window.data_bytes > most)
     return Error{Errc::kTooBig, fmt::format("a window of {} bytes; a .{} shows at most {}", window.data_bytes,
                                             suffix(name.format), most)};
-  MDFS_TRY_ASSIGN(auto staging, Staging::create(pool, owner, encoder.max_bytes(raster)));
+  MDFS_TRY_ASSIGN(auto staging, Staging::create(pool, owner, encoder_of(name.format).max_bytes(raster)));
   std::shared_ptr<View> level;
   if (name.level > 0) {
-    MDFS_TRY_ASSIGN(level, LevelView::open(volume, image, geometry, raw, pool, owner, stop));
+    MDFS_TRY_ASSIGN(level, LevelView::open(volume, ino, image.geometry, raw, pool, owner, stop));
   }
   for (unsigned attempt = 1;; ++attempt) {
-    WindowReader reader(volume, image, std::make_shared<const ViewFile>(window));
-    const auto size = encode(level ? *level : reader, raster, encoder, *staging, stop);
+    WindowReader reader(volume, ino, std::make_shared<const ViewFile>(window));
+    const auto size = encode(level ? *level : reader, shown, *staging, stop);
     if (size.ok()) return std::shared_ptr<View>(new RenderedView(std::move(staging), *size));
     if (size.error().code != Errc::kStaleDisk || attempt == kAttempts) return size.error();
   }

@@ -56,11 +56,16 @@ std::string allowed_channels(unsigned mask) {
   return fmt::format("{} channel{}", fmt::join(counts, ", "), counts == std::vector<unsigned>{1} ? "" : "s");
 }
 
-Result<Raster> find_raster(const Geometry& geometry, const Window& window, const FormatInfo& format) {
-  if (geometry.type != ElementType::kU8 && (geometry.type != ElementType::kU16 || format.sample_bytes < 2))
+bool holds_type(const FormatInfo& format, ElementType type) {
+  return type == ElementType::kU8 || (type == ElementType::kU16 && format.sample_bytes == 2);
+}
+
+Result<Raster> find_raster(const Geometry& geometry, const Window& window, const FormatInfo& format, bool ranged) {
+  if (!ranged && !holds_type(format, geometry.type))
     return Error{Errc::kInvalidArgument,
-                 fmt::format("{} requires {} samples; the image has {}", format.suffix,
-                             format.sample_bytes == 1 ? "u8" : "u8 or u16", name(geometry.type))};
+                 fmt::format("{} requires {} samples{}; the image has {}", format.suffix,
+                             format.sample_bytes == 1 ? "u8" : "u8 or u16",
+                             format.rendered ? " or a range (mdfs image display)" : "", name(geometry.type))};
   const unsigned channels = window.channel ? 1 : geometry.channels;
   if (channels > 32 || ((format.channels >> (channels - 1)) & 1) == 0)
     return Error{Errc::kInvalidArgument, fmt::format("{} holds {}; the window has {} (c0, c1, .. picks one)",
@@ -72,7 +77,7 @@ Result<Raster> find_raster(const Geometry& geometry, const Window& window, const
     return Error{Errc::kInvalidArgument,
                  fmt::format("{} requires two axes; the window has {} (an axis given as one index is dropped)",
                              format.suffix, lengths.size())};
-  const Raster raster{lengths[1], lengths[0], channels, element_bytes(geometry.type)};
+  const Raster raster{lengths[1], lengths[0], channels, ranged ? 1 : element_bytes(geometry.type)};
   if (std::max(raster.width, raster.height) > format.side)
     return Error{Errc::kInvalidArgument, fmt::format("{} holds at most {} rows and columns; the window has {} and {}",
                                                      format.suffix, format.side, raster.height, raster.width)};
@@ -103,7 +108,12 @@ Status read_swapped(const ViewFile& file, std::uint64_t offset, MutableBytes int
 std::string_view suffix(Format format) { return info(format).suffix; }
 bool is_rendered(Format format) { return info(format).rendered; }
 
-Result<WindowName> parse_window_name(const Geometry& geometry, std::string_view name) {
+bool is_ranged(const ShownImage& image, Format format) {
+  return image.display && info(format).rendered && !holds_type(info(format), image.geometry.type);
+}
+
+Result<WindowName> parse_window_name(const ShownImage& image, std::string_view name) {
+  const Geometry& geometry = image.geometry;
   const std::size_t dot = name.rfind('.');
   if (dot == std::string_view::npos)
     return Error{Errc::kInvalidArgument, fmt::format("a window's name ends in one of {}", all_suffixes())};
@@ -117,7 +127,8 @@ Result<WindowName> parse_window_name(const Geometry& geometry, std::string_view 
   MDFS_TRY_ASSIGN(const auto spec, geometry::parse_level_window(geometry, name.substr(0, dot)));
   result.window = spec.window;
   result.level = spec.level;
-  if (found->channels != kAnyArray) MDFS_TRY(find_raster(geometry, result.window, *found));
+  if (found->channels != kAnyArray)
+    MDFS_TRY(find_raster(geometry, result.window, *found, is_ranged(image, result.format)));
   // Raw bytes have no axes: a single index and a length of one are the same bytes.
   if (result.format == Format::kRaw) result.window.single = {};
   if (geometry.channels == 1) result.window.channel.reset();
@@ -144,19 +155,19 @@ Result<Geometry> level_of(const Geometry& image, const WindowName& name) {
   return geometry::level_geometry(image, name.level);
 }
 
-Result<Raster> raster_of(const Geometry& image, const WindowName& name) {
+Result<Raster> raster_of(const ShownImage& image, const WindowName& name) {
   MDFS_CHECK(info(name.format).channels != kAnyArray);
-  MDFS_TRY_ASSIGN(const Geometry geometry, level_of(image, name));
+  MDFS_TRY_ASSIGN(const Geometry geometry, level_of(image.geometry, name));
   MDFS_TRY(geometry::check(geometry, name.window));
-  return find_raster(geometry, name.window, info(name.format));
+  return find_raster(geometry, name.window, info(name.format), is_ranged(image, name.format));
 }
 
-Result<std::optional<std::uint64_t>> known_size(const Geometry& geometry, const WindowName& name) {
+Result<std::optional<std::uint64_t>> known_size(const ShownImage& image, const WindowName& name) {
   if (is_rendered(name.format)) {
-    MDFS_TRY(raster_of(geometry, name));
+    MDFS_TRY(raster_of(image, name));
     return std::optional<std::uint64_t>();
   }
-  MDFS_TRY_ASSIGN(const ViewFile file, view_window(geometry, name));
+  MDFS_TRY_ASSIGN(const ViewFile file, view_window(image.geometry, name));
   return std::optional(file.size_bytes());
 }
 
@@ -172,7 +183,7 @@ Result<ViewFile> view_window(const Geometry& image, const WindowName& name) {
   file.array_shape = geometry::array_shape(geometry, name.window);
   if (name.format == Format::kNpy) file.header = npy_header(geometry.type, file.array_shape, kWindowNpyHeaderBytes);
   if (!is_writable(name.format)) {
-    MDFS_TRY_ASSIGN(const Raster raster, find_raster(geometry, name.window, info(name.format)));
+    MDFS_TRY_ASSIGN(const Raster raster, find_raster(geometry, name.window, info(name.format), false));
     file.swap16 = raster.sample_bytes == 2;
     file.header = pnm_header(raster.width, raster.height, raster.channels, raster.sample_bytes);
   }

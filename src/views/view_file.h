@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "geometry/geometry.h"
+#include "views/display.h"
 #include "views/raster.h"
 #include "volume/volume.h"
 
@@ -39,7 +40,7 @@ constexpr bool is_writable(const WindowName& name) { return name.level == 0 && i
 // The geometry of the name's level. kOutOfRange if the image has no such level, or no longer.
 Result<geometry::Geometry> level_of(const geometry::Geometry& image, const WindowName& name);
 // "<spec>.<suffix>". The error says why the name does not exist.
-Result<WindowName> parse_window_name(const geometry::Geometry& geometry, std::string_view name);
+Result<WindowName> parse_window_name(const ShownImage& image, std::string_view name);
 // Equal for equal windows in the same format, independent of the shape of the image.
 std::string to_key(const WindowName& name);
 // The canonical spelling.
@@ -62,9 +63,11 @@ struct ViewFile {
 // kInvalidArgument if the format cannot hold it.
 Result<ViewFile> view_window(const geometry::Geometry& geometry, const WindowName& name);
 // The size of the virtual file before it is opened; nothing if it is rendered. Errors as view_window().
-Result<std::optional<std::uint64_t>> known_size(const geometry::Geometry& geometry, const WindowName& name);
+Result<std::optional<std::uint64_t>> known_size(const ShownImage& image, const WindowName& name);
 // The picture that the window is in this format, which is none of raw and npy. Errors as view_window().
-Result<Raster> raster_of(const geometry::Geometry& geometry, const WindowName& name);
+Result<Raster> raster_of(const ShownImage& image, const WindowName& name);
+// True if the samples of the picture are those of the image through its range of display (to_8_bits).
+bool is_ranged(const ShownImage& image, Format format);
 // scan.npy: the whole image behind a header of one page. An image without slabs is an array without elements.
 ViewFile view_image_npy(const geometry::Geometry& geometry);
 // scan.raw: the canonical bytes alone.

@@ -54,7 +54,8 @@ std::string to_key(const ZoomName& name) {
   return key;
 }
 
-Result<ZoomPicture> zoom_picture(const Geometry& image, std::optional<std::uint64_t> plane) {
+Result<ZoomPicture> zoom_picture(const ShownImage& shown, std::optional<std::uint64_t> plane) {
+  const Geometry& image = shown.geometry;
   const unsigned rank = plane ? 3 : 2;
   if (image.rank != rank)
     return Error{Errc::kInvalidArgument, fmt::format("the image has {} axes, not {}", image.rank, rank)};
@@ -69,12 +70,12 @@ Result<ZoomPicture> zoom_picture(const Geometry& image, std::optional<std::uint6
   picture.top = static_cast<unsigned>(std::bit_width(std::max(picture.width(), picture.height()) - 1));
   geometry::Window one;
   std::fill_n(one.length.begin(), rank, 1);
-  if (!raster_of(image, window_of(picture, 0, one)).ok()) picture.format = Format::kPng;
-  MDFS_TRY(raster_of(image, window_of(picture, 0, one)));
+  if (!raster_of(shown, window_of(picture, 0, one)).ok()) picture.format = Format::kPng;
+  MDFS_TRY(raster_of(shown, window_of(picture, 0, one)));
   return picture;
 }
 
-bool has_planes(const Geometry& image) { return zoom_picture(image, 0).ok(); }
+bool has_planes(const ShownImage& image) { return zoom_picture(image, 0).ok(); }
 
 std::string zoom_description(const ZoomPicture& picture) {
   return fmt::format(
@@ -120,12 +121,12 @@ Result<WindowName> parse_tile_name(const ZoomPicture& picture, unsigned level, s
   return zoom_tile(picture, level, *column, *row);
 }
 
-Result<ZoomName> zoom_entry(const Geometry& image, const ZoomName& directory, std::string_view name) {
+Result<ZoomName> zoom_entry(const ShownImage& image, const ZoomName& directory, std::string_view name) {
   ZoomName entry = directory;
   switch (directory.kind) {
     case ZoomKind::kPlanes:
       entry.kind = ZoomKind::kPlaneAxis;
-      if (name != std::string_view(&image.axes[0], 1)) return not_there(name);
+      if (name != std::string_view(image.geometry.axes).substr(0, 1)) return not_there(name);
       break;
     case ZoomKind::kPlaneAxis: {
       entry.kind = ZoomKind::kPlane;
@@ -153,7 +154,7 @@ Result<ZoomName> zoom_entry(const Geometry& image, const ZoomName& directory, st
   return entry;
 }
 
-Status check_zoom_name(const Geometry& image, const ZoomName& name) {
+Status check_zoom_name(const ShownImage& image, const ZoomName& name) {
   if (name.kind == ZoomKind::kPlanes || name.kind == ZoomKind::kPlaneAxis)
     return has_planes(image) ? Status() : Status(Errc::kNotFound, to_key(name) + ": the image has no such planes");
   const auto picture = zoom_picture(image, name.plane);

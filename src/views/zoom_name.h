@@ -54,10 +54,10 @@ struct ZoomPicture {
   std::uint64_t height() const { return image.shape[image.rank - 2]; }
 };
 // kInvalidArgument: the image has no such picture. It has two axes of space with samples and no `plane`, or three axes,
-// the last two of space, and `plane` is inside; the samples are those of a PNG.
-Result<ZoomPicture> zoom_picture(const geometry::Geometry& image, std::optional<std::uint64_t> plane);
+// the last two of space, and `plane` is inside; a PNG holds the samples, or there is a range of display.
+Result<ZoomPicture> zoom_picture(const ShownImage& image, std::optional<std::uint64_t> plane);
 // True if planes of the image are pictures.
-bool has_planes(const geometry::Geometry& image);
+bool has_planes(const ShownImage& image);
 
 // The text of dz.dzi.
 std::string zoom_description(const ZoomPicture& picture);
@@ -74,8 +74,8 @@ std::string tile_name(const ZoomPicture& picture, std::uint64_t column, std::uin
 Result<WindowName> parse_tile_name(const ZoomPicture& picture, unsigned level, std::string_view name);
 
 // The entry `name` of a directory other than kLevel, whose entries are tiles. kNotFound if there is none.
-Result<ZoomName> zoom_entry(const geometry::Geometry& image, const ZoomName& directory, std::string_view name);
+Result<ZoomName> zoom_entry(const ShownImage& image, const ZoomName& directory, std::string_view name);
 // kNotFound if the image has no such directory or file, or no longer: its shape has changed.
-Status check_zoom_name(const geometry::Geometry& image, const ZoomName& name);
+Status check_zoom_name(const ShownImage& image, const ZoomName& name);
 
 }  // namespace mdfs::views

@@ -1,5 +1,6 @@
 """Deep Zoom by virtual paths, against NumPy."""
 # SPDX-License-Identifier: Apache-2.0
+import json
 import os
 import shutil
 import subprocess
@@ -82,6 +83,47 @@ class Zoom(harness.MountTest):
             np.testing.assert_array_equal(self.tiles(self.at(f"stack@/plane/z/{plane}"), ".png")[-1], data[plane])
         for name in ("plane/y", "plane/z/3", "plane/z/0/win", "dz.dzi", "plane/z/0/dz_files/10"):
             self.assertFalse(os.path.exists(self.at(f"stack@/{name}")), name)
+
+    def test_pictures_of_8_bits_show_samples_through_the_range_of_the_image(self):
+        data = self.image("deep", (60, 80), "u16")
+        path = self.at("deep")
+        self.assertFalse(os.path.exists(f"{path}@/win/all.jpg"))
+        said = harness.run(harness.MDFS, "image", "display", path, "--range", "1000,50000")
+        self.assertEqual(said, f"{path}: 1000 is black, 50000 is white\n")
+        expected = np.clip((data.astype("f8") - 1000) / 49000, 0, 1) * 255
+        error = np.abs(pixels(f"{path}@/win/all.jpg").astype("f8") - expected)
+        self.assertLess(error.mean(), 8, "JPEG is not exact")
+        np.testing.assert_array_equal(pixels(f"{path}@/win/all.png"), data)
+        self.assertEqual(os.listdir(f"{path}@/dz_files/7"), ["0_0.jpg"])
+        real = self.image("real", (30, 40), "f32")
+        real = RNG.random(real.shape, dtype="f4")
+        write_all(self.at("real"), real.tobytes())
+        harness.run(harness.MDFS, "image", "display", self.at("real"), "--range", "0,1")
+        np.testing.assert_array_equal(pixels(self.at("real@/win/all.png")),
+                                      np.floor(real.astype("f8") * 255 + .5).astype("u1"))
+        harness.run(harness.MDFS, "image", "display", path, "--range", "none")
+        self.assertFalse(os.path.exists(f"{path}@/win/all.jpg"))
+
+    def test_the_automatic_range_is_that_of_most_samples(self):
+        make_image(self.at("scan"), (300, 400), element="u16")
+        data = RNG.integers(100, 4000, (300, 400), "u2")
+        data[0, 0], data[0, 1] = 0, 65535
+        write_all(self.at("scan"), data.tobytes())
+        harness.run(harness.MDFS, "image", "display", self.at("scan"), "--range", "auto")
+        said = json.loads(harness.run(harness.MDFS, "image", "display", self.at("scan"), "--json"))
+        self.assertTrue(100 <= said["black"] <= 110 and 3990 <= said["white"] <= 4000, said)
+
+    def test_a_wrong_range_is_an_error_that_says_what_is_right(self):
+        self.image("scan", (30, 40), "u16")
+        for range_, path, status in (("5", "scan", 2), ("1,1", "scan", 2), ("nan,2", "scan", 2), ("1,2", "missing", 1)):
+            done = subprocess.run([harness.MDFS, "image", "display", self.at(path), "--range", range_],
+                                  capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, status, done.stderr)
+            self.assertIn("two finite numbers" if status == 2 else "missing", done.stderr)
+        write_all(self.at("plain"), b"x")
+        self.assertNotEqual(subprocess.run([harness.MDFS, "image", "display", self.at("plain"), "--range", "1,2"],
+                                           capture_output=True, check=False).returncode, 0)
+        self.assertEqual(os.listxattr(self.at("plain")), [])
 
     def test_a_copy_is_a_deep_zoom_of_ordinary_files(self):
         self.image("scan", (300, 300))

@@ -315,6 +315,7 @@ void add_image_commands(CLI::App& app, Action& action) {
 
   add_import(*noun, action);
   add_salvage_command(*noun, action);
+  add_display_command(*noun, action);
 
   const auto exported = std::make_shared<ExportArguments>();
   command = noun->add_subcommand("export", "Write an image to an image file or a numbered sequence of files");
