@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "views/detached_header.h"
+#include "views/iiif_name.h"
 #include "views/view.h"
 #include "views/view_file.h"
 #include "views/zarr_name.h"
@@ -32,6 +33,7 @@ enum class NodeKind : std::uint8_t {
   kWindows,        // win/
   kZarrDirectory,  // ome.zarr/ and the directories in it
   kZoomDirectory,  // plane/, dz_files/ and the directories in them
+  kIiifDirectory,  // iiif/ and the directories in it: `zoom` has the plane
   kInfo,           // info.json
   kImageNpy,       // NAME.npy
   kImageRaw,       // NAME.raw
@@ -40,6 +42,7 @@ enum class NodeKind : std::uint8_t {
   kWindow,         // win/<spec>.<suffix>
   kZarrFile,       // a file in ome.zarr/
   kZoomFile,       // dz.dzi; tiles are kWindow
+  kIiifFile,       // info.json of iiif/; pictures are kWindow
   kLink,           // NAME@ of a symbolic link, `ino`: a link to the views of its target
 };
 constexpr bool is_directory(NodeKind kind) { return kind < NodeKind::kInfo; }
@@ -50,12 +53,13 @@ struct NodeSpec {
   NodeKind kind = NodeKind::kControl;
   volume::Ino ino = 0;
   NodeId parent = 0;             // directories have one place in the tree; 0 for files
-  std::string name;              // directories: their name there
+  std::string name;              // directories: their name there, or that of the image where `canonical` is given
   views::HeaderFormat header{};  // kHeader
   views::WindowName window;      // kWindow
-  std::string canonical;         // kWindow, kHeader, of Zarr and Deep Zoom: stands for all that the kind adds, in comparisons
+  std::string canonical;         // kWindow, kHeader, of Zarr, Deep Zoom and IIIF: stands for all that the kind adds, in comparisons
   views::ZarrName zarr{};        // kZarrDirectory, kZarrFile
   views::ZoomName zoom{};        // kZoomDirectory, kZoomFile
+  views::IiifName iiif{};        // kIiifDirectory, kIiifFile
 };
 
 // Of a window, under whichever name.

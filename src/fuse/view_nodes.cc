@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "fuse/iiif_nodes.h"
 #include "fuse/reply.h"
 #include "fuse/shown_image.h"
 #include "fuse/zarr_nodes.h"
@@ -129,7 +130,8 @@ std::shared_ptr<const Node> window_node(Server& server, NodeSpec spec, std::uint
 
 Result<std::shared_ptr<const Node>> in_zoom(Server& server, const Node& directory, std::string_view name) {
   MDFS_TRY_ASSIGN(const volume::ImageInfo info, server.volume().image_info(directory.spec.ino));
-  MDFS_TRY_ASSIGN(NodeSpec spec, zoom_child(server.volume(), directory, name));
+  const auto child = directory.spec.kind == NodeKind::kZoomDirectory ? zoom_child : iiif_child;
+  MDFS_TRY_ASSIGN(NodeSpec spec, child(server.volume(), directory, name));
   if (spec.kind == NodeKind::kWindow) return window_node(server, std::move(spec), info.size_bytes);
   return node_for(server, std::move(spec));
 }
@@ -167,6 +169,10 @@ Result<std::uint64_t> size_of(Server& server, const Node& node) {
   if (node.spec.kind == NodeKind::kZoomFile) {
     MDFS_TRY_ASSIGN(const views::ShownImage image, shown_image(server.volume(), node.spec.ino));
     MDFS_TRY_ASSIGN(const std::string text, zoom_text(image, node.spec));
+    return std::uint64_t{text.size()};
+  }
+  if (node.spec.kind == NodeKind::kIiifFile) {
+    MDFS_TRY_ASSIGN(const std::string text, iiif_text(server.volume(), node.spec));
     return std::uint64_t{text.size()};
   }
   views::ShownImage image = info.geometry;
@@ -234,6 +240,7 @@ Result<std::shared_ptr<const Node>> look_up_view(Server& server, NodeId parent, 
       return node_for(server, std::move(spec));
     }
     case NodeKind::kZoomDirectory:
+    case NodeKind::kIiifDirectory:
       return in_zoom(server, *node, name);
     case NodeKind::kInfo:
     case NodeKind::kImageNpy:
@@ -243,6 +250,7 @@ Result<std::shared_ptr<const Node>> look_up_view(Server& server, NodeId parent, 
     case NodeKind::kWindow:
     case NodeKind::kZarrFile:
     case NodeKind::kZoomFile:
+    case NodeKind::kIiifFile:
     case NodeKind::kLink:
       break;
   }
@@ -255,6 +263,7 @@ Result<struct stat> view_attributes(Server& server, const Node& node) {
   if (spec.kind == NodeKind::kControl) return control_attributes(node.id);
   if (is_of_zarr(spec)) MDFS_TRY(check_zarr_node(server.volume(), spec));
   if (is_of_zoom(spec)) MDFS_TRY(check_zoom_node(server.volume(), spec));
+  if (is_of_iiif(spec)) MDFS_TRY(check_iiif_node(server.volume(), spec));
   MDFS_TRY_ASSIGN(const Attributes attributes, server.volume().attributes(spec.ino));
   struct stat st = to_stat(attributes);
   st.st_ino = node.id;
@@ -296,7 +305,7 @@ bool may_cache_name(Server& server, const Node& node, NodeId parent, const std::
   // Below a view names mean what they mean as long as the view is this one; the view itself, and the directories of the
   // mirror, follow real names.
   const bool below_view = node.spec.kind == NodeKind::kWindows || node.spec.kind == NodeKind::kZarrDirectory ||
-                          node.spec.kind == NodeKind::kZoomDirectory ||
+                          node.spec.kind == NodeKind::kZoomDirectory || node.spec.kind == NodeKind::kIiifDirectory ||
                           (!is_directory(node.spec.kind) && node.spec.kind != NodeKind::kLink);
   return below_view && server.nodes().remember_name(node.id, parent, name);
 }
@@ -307,6 +316,7 @@ Result<std::unique_ptr<Handle>> open_view(Server& server, std::shared_ptr<const 
   if (is_directory(spec.kind)) return Error{Errc::kIsDirectory, spec.name};
   if (is_of_zarr(spec)) MDFS_TRY(check_zarr_node(server.volume(), spec));
   if (is_of_zoom(spec)) MDFS_TRY(check_zoom_node(server.volume(), spec));
+  if (is_of_iiif(spec)) MDFS_TRY(check_iiif_node(server.volume(), spec));
   if (spec.kind == NodeKind::kLink) return Error{Errc::kInvalidArgument, "a symbolic link"};
   const int mask = (can_read(flags) ? R_OK : 0) | (can_write(flags) ? W_OK : 0);
   MDFS_TRY(server.volume().check_access(spec.ino, mask, caller));
@@ -323,6 +333,9 @@ Result<std::unique_ptr<Handle>> open_view(Server& server, std::shared_ptr<const 
   } else if (spec.kind == NodeKind::kZoomFile) {
     MDFS_TRY_ASSIGN(const views::ShownImage image, shown_image(server.volume(), spec.ino));
     MDFS_TRY_ASSIGN(std::string text, zoom_text(image, spec));
+    handle->view = std::make_shared<views::TextView>(std::move(text));
+  } else if (spec.kind == NodeKind::kIiifFile) {
+    MDFS_TRY_ASSIGN(std::string text, iiif_text(server.volume(), spec));
     handle->view = std::make_shared<views::TextView>(std::move(text));
   } else if (spec.kind == NodeKind::kImageTiff) {
     MDFS_TRY_ASSIGN(views::TiffLayout layout, tiff_layout(info.geometry));
@@ -374,6 +387,7 @@ Result<std::vector<volume::DirectoryEntry>> read_view_directory(Server& server, 
   std::vector<volume::DirectoryEntry> entries;
   if (node.spec.kind == NodeKind::kZarrDirectory)
     return read_zarr_directory(server.volume(), node, offset, limit, stop);
+  if (node.spec.kind == NodeKind::kIiifDirectory) return read_iiif_directory(node, offset, limit);
   if (node.spec.kind == NodeKind::kZoomDirectory) return read_zoom_directory(server.volume(), node, offset, limit);
   if (node.spec.kind == NodeKind::kMirror) {
     MDFS_TRY_ASSIGN(auto real, server.volume().read_directory(node.spec.ino, offset, limit));

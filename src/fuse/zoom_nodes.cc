@@ -4,11 +4,12 @@
 
 #include <dirent.h>
 
-#include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "fuse/iiif_nodes.h"
 #include "fuse/shown_image.h"
 
 namespace mdfs::fuse {
@@ -18,22 +19,24 @@ using geometry::Geometry;
 using views::ZoomKind;
 using views::ZoomName;
 
-NodeSpec zoom_spec(volume::Ino image, NodeId directory, const ZoomName& zoom) {
+NodeSpec zoom_spec(const Node& directory, const ZoomName& zoom) {
   const bool is_file = !views::is_directory(zoom.kind);
   return {.kind = is_file ? NodeKind::kZoomFile : NodeKind::kZoomDirectory,
-          .ino = image,
-          .parent = is_file ? 0 : directory,
-          .name = {},
+          .ino = directory.spec.ino,
+          .parent = is_file ? 0 : directory.id,
+          .name = directory.spec.name,
           .window = {},
           .canonical = views::to_key(zoom),
           .zoom = zoom};
 }
 
-// The names of a directory that are not numbers of tiles.
 struct Listed {
   std::string name;
   std::uint8_t type = DT_DIR;
 };
+const std::array kInPlane = {Listed{std::string(views::kZoomDescriptionName), DT_REG},
+                             Listed{std::string(views::kZoomTilesName), DT_DIR},
+                             Listed{std::string(views::kIiifName), DT_DIR}};
 
 // What a directory lists beside its dots: `count` entries, made one by one, because there may be many.
 class Entries {
@@ -53,7 +56,7 @@ class Entries {
       case ZoomKind::kPlaneAxis:
         return image_.shape[0];
       case ZoomKind::kPlane:
-        return 2;
+        return kInPlane.size();
       case ZoomKind::kTiles:
         return picture_->top + 1;
       case ZoomKind::kLevel:
@@ -66,9 +69,7 @@ class Entries {
 
   Listed at(std::uint64_t number) const {
     if (directory_.kind == ZoomKind::kPlanes) return {.name = image_.axes.substr(0, 1), .type = DT_DIR};
-    if (directory_.kind == ZoomKind::kPlane && number == 0)
-      return {.name = std::string(views::kZoomDescriptionName), .type = DT_REG};
-    if (directory_.kind == ZoomKind::kPlane) return {.name = std::string(views::kZoomTilesName), .type = DT_DIR};
+    if (directory_.kind == ZoomKind::kPlane) return kInPlane[number];
     if (directory_.kind != ZoomKind::kLevel) return {.name = std::to_string(number), .type = DT_DIR};
     return {.name = views::tile_name(*picture_, number % grid_.columns, number / grid_.columns), .type = DT_REG};
   }
@@ -86,6 +87,11 @@ class Entries {
 
 Result<NodeSpec> zoom_in_view(volume::Volume& volume, const Node& view, std::string_view name) {
   ZoomName zoom;
+  if (name == views::kIiifName) {
+    MDFS_TRY_ASSIGN(const views::ShownImage image, shown_image(volume, view.spec.ino));
+    MDFS_TRY(views::check_zoom_name(image, {.kind = ZoomKind::kDescription, .plane = {}, .level = 0}));
+    return iiif_root(view);
+  }
   if (name == views::kZoomDescriptionName) {
     zoom.kind = ZoomKind::kDescription;
   } else if (name == views::kZoomTilesName) {
@@ -93,7 +99,7 @@ Result<NodeSpec> zoom_in_view(volume::Volume& volume, const Node& view, std::str
   } else if (name != views::kPlanesName) {
     return Error{Errc::kNotFound, std::string(name)};
   }
-  NodeSpec spec = zoom_spec(view.spec.ino, view.id, zoom);
+  NodeSpec spec = zoom_spec(view, zoom);
   MDFS_TRY(check_zoom_node(volume, spec));
   return spec;
 }
@@ -101,16 +107,17 @@ Result<NodeSpec> zoom_in_view(volume::Volume& volume, const Node& view, std::str
 std::vector<std::pair<std::string_view, std::uint8_t>> zoom_names_in_view(const views::ShownImage& image) {
   if (views::has_planes(image)) return {{views::kPlanesName, DT_DIR}};
   if (views::zoom_picture(image, {}).ok())
-    return {{views::kZoomDescriptionName, DT_REG}, {views::kZoomTilesName, DT_DIR}};
+    return {{views::kZoomDescriptionName, DT_REG}, {views::kZoomTilesName, DT_DIR}, {views::kIiifName, DT_DIR}};
   return {};
 }
 
 Result<NodeSpec> zoom_child(volume::Volume& volume, const Node& directory, std::string_view name) {
   const ZoomName& zoom = directory.spec.zoom;
   MDFS_TRY_ASSIGN(const views::ShownImage image, shown_image(volume, directory.spec.ino));
+  if (zoom.kind == ZoomKind::kPlane && name == views::kIiifName) return iiif_root(directory);
   if (zoom.kind != ZoomKind::kLevel) {
     MDFS_TRY_ASSIGN(const ZoomName entry, views::zoom_entry(image, zoom, name));
-    return zoom_spec(directory.spec.ino, directory.id, entry);
+    return zoom_spec(directory, entry);
   }
   MDFS_TRY(views::check_zoom_name(image, zoom));
   MDFS_TRY_ASSIGN(const views::ZoomPicture picture, views::zoom_picture(image, zoom.plane));

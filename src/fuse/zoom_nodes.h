@@ -1,4 +1,4 @@
-// The nodes of Deep Zoom: dz.dzi, dz_files/ and plane/, as far as they are no windows.
+// The nodes of Deep Zoom: dz.dzi, dz_files/ and plane/, as far as they are no windows; and the way to iiif/.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,7 +18,7 @@ constexpr bool is_of_zoom(const NodeSpec& spec) {
   return spec.kind == NodeKind::kZoomDirectory || spec.kind == NodeKind::kZoomFile;
 }
 
-// dz.dzi, dz_files/ or plane/ of a view. kNotFound: another name, or the image has no such picture.
+// dz.dzi, dz_files/, iiif/ or plane/ of a view. kNotFound: another name, or the image has no such picture.
 Result<NodeSpec> zoom_in_view(volume::Volume& volume, const Node& view, std::string_view name);
 // The names of those that the image has, with their types (DT_REG, DT_DIR).
 std::vector<std::pair<std::string_view, std::uint8_t>> zoom_names_in_view(const views::ShownImage& image);

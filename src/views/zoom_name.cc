@@ -33,15 +33,6 @@ std::uint64_t plane_in_level(const ZoomPicture& picture, unsigned level) {
   return plane;
 }
 
-WindowName window_of(const ZoomPicture& picture, unsigned level, geometry::Window window) {
-  if (picture.plane) {
-    window.start[0] = plane_in_level(picture, level);
-    window.length[0] = 1;
-    window.single[0] = true;
-  }
-  return {.window = window, .format = picture.format, .level = level};
-}
-
 }  // namespace
 
 std::string to_key(const ZoomName& name) {
@@ -52,6 +43,15 @@ std::string to_key(const ZoomName& name) {
   if (name.kind == ZoomKind::kTiles) key += "/tiles";
   if (name.kind == ZoomKind::kLevel) key += fmt::format("/tiles/{}", name.level);
   return key;
+}
+
+WindowName zoom_window(const ZoomPicture& picture, unsigned level, geometry::Window window) {
+  if (picture.plane) {
+    window.start[0] = plane_in_level(picture, level);
+    window.length[0] = 1;
+    window.single[0] = true;
+  }
+  return {.window = window, .format = picture.format, .level = level};
 }
 
 Result<ZoomPicture> zoom_picture(const ShownImage& shown, std::optional<std::uint64_t> plane) {
@@ -70,8 +70,8 @@ Result<ZoomPicture> zoom_picture(const ShownImage& shown, std::optional<std::uin
   picture.top = static_cast<unsigned>(std::bit_width(std::max(picture.width(), picture.height()) - 1));
   geometry::Window one;
   std::fill_n(one.length.begin(), rank, 1);
-  if (!raster_of(shown, window_of(picture, 0, one)).ok()) picture.format = Format::kPng;
-  MDFS_TRY(raster_of(shown, window_of(picture, 0, one)));
+  if (!raster_of(shown, zoom_window(picture, 0, one)).ok()) picture.format = Format::kPng;
+  MDFS_TRY(raster_of(shown, zoom_window(picture, 0, one)));
   return picture;
 }
 
@@ -103,7 +103,7 @@ WindowName zoom_tile(const ZoomPicture& picture, unsigned level, std::uint64_t c
   };
   cut(below.rank - 1, column);
   cut(below.rank - 2, row);
-  return window_of(picture, in_image, window);
+  return zoom_window(picture, in_image, window);
 }
 
 std::string tile_name(const ZoomPicture& picture, std::uint64_t column, std::uint64_t row) {

@@ -56,6 +56,8 @@ struct ZoomPicture {
 // kInvalidArgument: the image has no such picture. It has two axes of space with samples and no `plane`, or three axes,
 // the last two of space, and `plane` is inside; a PNG holds the samples, or there is a range of display.
 Result<ZoomPicture> zoom_picture(const ShownImage& image, std::optional<std::uint64_t> plane);
+// A window of a level of the image, given along the last two axes alone.
+WindowName zoom_window(const ZoomPicture& picture, unsigned level, geometry::Window window);
 // True if planes of the image are pictures.
 bool has_planes(const ShownImage& image);
 

@@ -140,6 +140,13 @@ class Serve(harness.MountTest):
         image = json.loads(found.group(1))
         self.assertEqual((image["path"], image["name"], image["info"]["shape"]), ("a <folder>/film", "film", [3, 20, 30]))
 
+    def test_a_description_of_iiif_has_the_address_of_the_server(self):
+        info = json.loads(self.body("/scan@/iiif/info.json"))
+        self.assertEqual(info["id"], f"http://127.0.0.1:{self.port}/scan@/iiif")
+        self.assertEqual((info["width"], info["height"], info["profile"]), (300, 200, "level0"))
+        url = urllib.parse.urlsplit(info["id"]).path + "/0,0,256,200/128,100/0/default.jpg"
+        self.assertEqual(self.body(url), read_all(self.at("scan@/win/l1,x0+128.jpg")))
+
     def test_idle_connections_do_not_keep_others_out(self):
         idle = [socket.create_connection(("127.0.0.1", self.port)) for _ in range(100)]
         self.assertEqual(self.body("/a%20%3Cfolder%3E/notes.txt"), b"0123456789")

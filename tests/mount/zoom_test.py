@@ -133,11 +133,29 @@ class Zoom(harness.MountTest):
                 np.testing.assert_array_equal(copied, own)
             shutil.rmtree(f"{directory}/dz_files")
 
+    def test_iiif_requests_are_windows_of_levels(self):
+        data = self.image("deep", (300, 530), "u16")
+        info = json.loads(open(self.at("deep@/iiif/info.json"), encoding="utf8").read())
+        self.assertEqual((info["id"], info["width"], info["height"]), ("/deep@/iiif", 530, 300))
+        self.assertEqual(os.listdir(self.at("deep@/iiif")), ["info.json"])
+        np.testing.assert_array_equal(pixels(self.at("deep@/iiif/10,20,30,40/max/0/default.png")), data[20:60, 10:40])
+        for size in info["sizes"]:
+            picture = pixels(self.at(f"deep@/iiif/full/{size['width']},{size['height']}/0/default.png"))
+            self.assertEqual(picture.shape, (size["height"], size["width"]))
+        np.testing.assert_array_equal(picture, np.load(self.at(f"deep@/win/l{len(info['sizes']) - 1}.npy")))
+        for path in ("1,0,256,256/128,128", "full/100,100", "full/max/90"):
+            self.assertFalse(os.path.exists(self.at(f"deep@/iiif/{path}")))
+        self.image("stack", (3, 40, 50))
+        self.assertFalse(os.path.exists(self.at("stack@/iiif")))
+        info = json.loads(open(self.at("stack@/plane/z/2/iiif/info.json"), encoding="utf8").read())
+        self.assertEqual(info["id"], "/stack@/plane/z/2/iiif")
+        self.assertEqual(pixels(self.at("stack@/plane/z/2/iiif/full/25,20/0/default.jpg")).shape, (20, 25))
+
     def test_images_that_are_no_pictures_have_no_deep_zoom(self):
         for name, shape, element in (("line", (300,), "u8"), ("real", (30, 40), "f32")):
             self.image(name, shape, element)
-            self.assertFalse({"dz.dzi", "dz_files", "plane"} & set(os.listdir(self.at(f"{name}@"))))
-            for path in ("dz.dzi", "dz_files", "plane"):
+            self.assertFalse({"dz.dzi", "dz_files", "iiif", "plane"} & set(os.listdir(self.at(f"{name}@"))))
+            for path in ("dz.dzi", "dz_files", "iiif", "plane"):
                 self.assertFalse(os.path.lexists(self.at(f"{name}@/{path}")))
 
     def test_tiles_that_do_not_exist_are_not_found(self):

@@ -104,6 +104,28 @@ std::string image_page(std::string_view path, std::string_view info, const std::
   return page + list_of(path, entries) + "</body>\n</html>\n";
 }
 
+bool is_iiif_info(std::string_view path) {
+  return path.ends_with("/iiif/info.json") && path.find("@/") != std::string_view::npos;
+}
+
+std::string iiif_info_at(std::string_view base, std::string_view path, std::string text) {
+  nlohmann::ordered_json info = nlohmann::ordered_json::parse(text, nullptr, false);
+  if (!info.is_object()) return text;
+  info["id"] = std::string(base) + url_path(path.substr(0, path.rfind('/')));
+  return info.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+std::string url_path(std::string_view path) {
+  std::string url;
+  for (std::size_t at = 0; at <= path.size();) {
+    const std::size_t slash = std::min(path.find('/', at), path.size());
+    url += url_escaped(path.substr(at, slash - at));
+    if (slash < path.size()) url += '/';
+    at = slash + 1;
+  }
+  return url;
+}
+
 std::optional<Asset> find_asset(std::string_view path) {
   if (!path.starts_with(kAssets)) return {};
   for (const auto& [name, text] : kFiles)

@@ -1,4 +1,4 @@
-// The pages that browsers show: a directory, and an image to zoom into. Pure.
+// The pages that browsers show: a directory, and an image to zoom into; and what IIIF clients read first. Pure.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,6 +21,14 @@ std::string directory_page(std::string_view path, const std::vector<Entry>& entr
 std::string image_page(std::string_view path, std::string_view info, const std::vector<Entry>& entries);
 // True if the name of a directory is that of the views of an image.
 bool is_of_views(std::string_view path);
+
+// True for the description of an IIIF service of an image.
+bool is_iiif_info(std::string_view path);
+// The text of such a description, a JSON object, with the address `base` + path of the service; the same text if it is
+// no object. `base`: "http://host:8080".
+std::string iiif_info_at(std::string_view base, std::string_view path, std::string text);
+// "a folder/scan" as in a URL.
+std::string url_path(std::string_view path);
 
 // A file that pages load, such as a script, by its path in a URL; nothing if it is none of them. They lie where a
 // volume has no names of its own.

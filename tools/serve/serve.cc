@@ -73,29 +73,26 @@ void fail_with(httplib::Response& response, int number) {
   }
 }
 
+// The first bytes of a file that is a short text; empty if it cannot be read.
+std::string small_text(const Descriptor& fd) {
+  std::string text(64 << 10, '\0');
+  const ssize_t count = fd.get() < 0 ? 0 : ::pread(fd.get(), text.data(), text.size(), 0);
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+  return text;
+}
+
 // The text of info.json, if the directory has the views of an image that can be zoomed into.
 std::optional<std::string> picture_info(int root, const std::string& path, const Listing& listing) {
-  constexpr std::size_t kMaxInfoBytes = 64 << 10;
   const auto is_zoomable = [](const Entry& entry) { return entry.name == "dz.dzi" || entry.name == "plane"; };
   if (!is_of_views(path) || std::none_of(listing.entries.begin(), listing.entries.end(), is_zoomable)) return {};
-  const Opened opened = open_below(root, path + "info.json", O_RDONLY);
-  if (opened.fd.get() < 0) return {};
-  std::string text(kMaxInfoBytes, '\0');
-  const ssize_t count = ::pread(opened.fd.get(), text.data(), text.size(), 0);
-  if (count <= 0) return {};
-  text.resize(static_cast<std::size_t>(count));
-  return text;
+  const std::string text = small_text(open_below(root, path + "info.json", O_RDONLY).fd);
+  return text.empty() ? std::nullopt : std::optional(text);
 }
 
 void send_directory(int root, const std::string& path, httplib::Response& response) {
   if (!path.ends_with('/')) {
-    std::string to;
-    for (std::size_t at = 0; at < path.size();) {
-      const std::size_t slash = std::min(path.find('/', at), path.size());
-      if (slash > at) to += "/" + url_escaped(std::string_view(path).substr(at, slash - at));
-      at = slash + 1;
-    }
-    response.set_redirect(to + "/", 301);
+    // Not "//host": slashes at the begin are one.
+    response.set_redirect("/" + url_path(path.substr(std::min(path.find_first_not_of('/'), path.size()))) + "/", 301);
     return;
   }
   Opened opened = open_below(root, path, O_RDONLY | O_DIRECTORY);
@@ -158,6 +155,12 @@ void answer(int root, const httplib::Request& request, httplib::Response& respon
   // Pictures under win/ have their size when they are open.
   if (::fstat(opened.fd.get(), &now) != 0) return fail_with(response, errno);
   if (!S_ISREG(now.st_mode)) return fail_with(response, ENOENT);
+  if (is_iiif_info(request.path)) {
+    const bool secure = request.get_header_value("X-Forwarded-Proto") == "https";
+    const std::string base = (secure ? "https://" : "http://") + request.get_header_value("Host");
+    response.set_header("Cache-Control", "no-cache");
+    return response.set_content(iiif_info_at(base, request.path, small_text(opened.fd)), "application/json");
+  }
   const auto size = static_cast<std::uint64_t>(now.st_size);
   const bool steady = old.st_mtim.tv_sec == now.st_mtim.tv_sec && old.st_mtim.tv_nsec == now.st_mtim.tv_nsec;
   const std::string tag = steady ? entity_tag(now.st_mtim, size) : "";

@@ -1,0 +1,85 @@
+// Nodes of IIIF.
+// SPDX-License-Identifier: Apache-2.0
+#include "fuse/iiif_nodes.h"
+
+#include <dirent.h>
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "fuse/shown_image.h"
+
+namespace mdfs::fuse {
+namespace {
+
+using views::IiifKind;
+using views::IiifName;
+
+// A server whose root is that of the volume finds the images of the root by it. mdfs serve writes its own address.
+std::string id_of(const std::string& image, const geometry::Geometry& geometry, std::optional<std::uint64_t> plane) {
+  const std::string folder =
+      plane ? fmt::format("{}/{}/{}/", views::kPlanesName, geometry.axes.substr(0, 1), *plane) : std::string();
+  return fmt::format("/{}@/{}{}", image, folder, views::kIiifName);
+}
+
+NodeSpec iiif_spec(const Node& directory, const IiifName& iiif) {
+  const bool is_file = !views::is_directory(iiif.kind);
+  std::string canonical = views::to_key(iiif);
+  // A file is one node for all directories that lead to it, but its text has the name of the image and the plane.
+  if (is_file)
+    canonical += fmt::format(":{}:{}", directory.spec.zoom.plane ? std::to_string(*directory.spec.zoom.plane) : "",
+                             directory.spec.name);
+  return {.kind = is_file ? NodeKind::kIiifFile : NodeKind::kIiifDirectory,
+          .ino = directory.spec.ino,
+          .parent = is_file ? 0 : directory.id,
+          .name = directory.spec.name,
+          .window = {},
+          .canonical = std::move(canonical),
+          .zoom = directory.spec.zoom,
+          .iiif = iiif};
+}
+
+Result<views::ZoomPicture> picture_of(volume::Volume& volume, const NodeSpec& spec) {
+  MDFS_TRY_ASSIGN(const views::ShownImage image, shown_image(volume, spec.ino));
+  auto picture = views::zoom_picture(image, spec.zoom.plane);
+  if (!picture.ok()) return Error{Errc::kNotFound, picture.error().where};
+  return picture;
+}
+
+}  // namespace
+
+NodeSpec iiif_root(const Node& directory) { return iiif_spec(directory, {}); }
+
+Result<NodeSpec> iiif_child(volume::Volume& volume, const Node& directory, std::string_view name) {
+  MDFS_TRY_ASSIGN(const views::ZoomPicture picture, picture_of(volume, directory.spec));
+  if (directory.spec.iiif.kind == IiifKind::kRotation) {
+    MDFS_TRY_ASSIGN(const views::WindowName window, views::iiif_picture(picture, directory.spec.iiif, name));
+    return window_spec(directory.spec.ino, window);
+  }
+  MDFS_TRY_ASSIGN(const IiifName entry, views::iiif_entry(picture, directory.spec.iiif, name));
+  return iiif_spec(directory, entry);
+}
+
+Status check_iiif_node(volume::Volume& volume, const NodeSpec& spec) {
+  MDFS_TRY(picture_of(volume, spec));
+  return {};
+}
+
+Result<std::string> iiif_text(volume::Volume& volume, const NodeSpec& spec) {
+  MDFS_TRY_ASSIGN(const views::ZoomPicture picture, picture_of(volume, spec));
+  return views::iiif_info(picture, id_of(spec.name, picture.image, spec.zoom.plane));
+}
+
+std::vector<volume::DirectoryEntry> read_iiif_directory(const Node& node, std::uint64_t offset, std::size_t limit) {
+  std::vector<std::pair<std::string_view, std::uint8_t>> names = {{".", DT_DIR}, {"..", DT_DIR}};
+  if (node.spec.iiif.kind == IiifKind::kService) names.emplace_back(views::kIiifInfoName, DT_REG);
+  std::vector<volume::DirectoryEntry> entries;
+  for (; offset < names.size() && entries.size() < limit; ++offset)
+    entries.push_back({.name = std::string(names[offset].first),
+                       .ino = node.id,
+                       .type = names[offset].second,
+                       .cookie = offset + 1});
+  return entries;
+}
+
+}  // namespace mdfs::fuse
