@@ -75,10 +75,8 @@ std::vector<volume::DirectoryEntry> read_iiif_directory(const Node& node, std::u
   if (node.spec.iiif.kind == IiifKind::kService) names.emplace_back(views::kIiifInfoName, DT_REG);
   std::vector<volume::DirectoryEntry> entries;
   for (; offset < names.size() && entries.size() < limit; ++offset)
-    entries.push_back({.name = std::string(names[offset].first),
-                       .ino = node.id,
-                       .type = names[offset].second,
-                       .cookie = offset + 1});
+    entries.push_back(
+        {.name = std::string(names[offset].first), .ino = node.id, .type = names[offset].second, .cookie = offset + 1});
   return entries;
 }
 

@@ -56,10 +56,11 @@ struct NodeSpec {
   std::string name;              // directories: their name there, or that of the image where `canonical` is given
   views::HeaderFormat header{};  // kHeader
   views::WindowName window;      // kWindow
-  std::string canonical;         // kWindow, kHeader, of Zarr, Deep Zoom and IIIF: stands for all that the kind adds, in comparisons
-  views::ZarrName zarr{};        // kZarrDirectory, kZarrFile
-  views::ZoomName zoom{};        // kZoomDirectory, kZoomFile
-  views::IiifName iiif{};        // kIiifDirectory, kIiifFile
+  std::string
+      canonical;  // kWindow, kHeader, of Zarr, Deep Zoom and IIIF: stands for all that the kind adds, in comparisons
+  views::ZarrName zarr{};  // kZarrDirectory, kZarrFile
+  views::ZoomName zoom{};  // kZoomDirectory, kZoomFile
+  views::IiifName iiif{};  // kIiifDirectory, kIiifFile
 };
 
 // Of a window, under whichever name.

@@ -18,7 +18,9 @@ def main():
         text = path.read_text()
         if ')text"' in text:
             sys.exit(f"{name}: cannot be put into a raw string")
-        lines.append(f'{{"{path.name if whole_names else path.stem}", R"text({text})text"}},\n')
+        # With its length, which a compiler counts only up to a limit.
+        key, length = path.name if whole_names else path.stem, len(text.encode())
+        lines.append(f'{{"{key}", std::string_view(R"text({text})text", {length})}},\n')
     pathlib.Path(output).write_text("".join(lines))
 
 

@@ -110,8 +110,7 @@ void to_8_bits(ElementType type, const DisplayRange& range, ConstBytes samples, 
 Result<DisplayRange> automatic_display(ElementType type, ConstBytes samples) {
   constexpr std::size_t kOutside = 1000;  // one of so many is darker, one is lighter
   MDFS_CHECK(samples.size() % geometry::element_bytes(type) == 0);
-  std::vector<double> values =
-      with_type(type, [&](auto sample) { return finite_values<decltype(sample)>(samples); });
+  std::vector<double> values = with_type(type, [&](auto sample) { return finite_values<decltype(sample)>(samples); });
   if (values.empty()) return Error{Errc::kNoData, "no sample is a finite number"};
   const auto at = [&](std::size_t rank) {
     const auto nth = values.begin() + static_cast<std::ptrdiff_t>(rank);

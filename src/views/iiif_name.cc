@@ -65,8 +65,8 @@ std::optional<unsigned> parse_size(const ZoomPicture& picture, const Region& reg
   if (!width && !height) return {};
   for (unsigned level = 0; level <= picture.top; ++level)
     if (is_whole(region[0], region[2], picture.width(), level) &&
-        is_whole(region[1], region[3], picture.height(), level) &&
-        (!width || *width == scaled(region[2], level)) && (!height || *height == scaled(region[3], level)))
+        is_whole(region[1], region[3], picture.height(), level) && (!width || *width == scaled(region[2], level)) &&
+        (!height || *height == scaled(region[3], level)))
       return level;
   return {};
 }
@@ -120,7 +120,9 @@ Result<WindowName> iiif_picture(const ZoomPicture& picture, const IiifName& dire
   return zoom_window(picture, directory.level, window);
 }
 
-std::string iiif_picture_name(const ZoomPicture& picture) { return fmt::format("{}.{}", kQuality, suffix(picture.format)); }
+std::string iiif_picture_name(const ZoomPicture& picture) {
+  return fmt::format("{}.{}", kQuality, suffix(picture.format));
+}
 
 std::string iiif_info(const ZoomPicture& picture, std::string_view id) {
   auto scales = nlohmann::ordered_json::array(), sizes = nlohmann::ordered_json::array();

@@ -23,7 +23,8 @@ class RenderedView final : public View {
   // against `owner`, the opening user, in the pool. kTooBig: over the limit of the mount; kNoSpace: the pool is used
   // up; else errors of reading, and those of view_window().
   static Result<std::shared_ptr<View>> open(volume::Volume& volume, volume::Ino ino, const ShownImage& image,
-                                            const WindowName& name, StagingPool& pool, std::uint32_t owner, const engine::Stop& stop = {});
+                                            const WindowName& name, StagingPool& pool, std::uint32_t owner,
+                                            const engine::Stop& stop = {});
 
   std::uint64_t size_bytes() const override { return size_; }
   Result<std::size_t> read(std::uint64_t offset, MutableBytes into, const engine::Stop& stop = {}) override;

@@ -13,7 +13,8 @@ import numpy as np
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
-LOADED = "() => window.mdfsViewer && mdfsViewer.world.getItemCount() == 1 && mdfsViewer.world.getItemAt(0).getFullyLoaded()"
+LOADED = """() => window.mdfsViewer && mdfsViewer.world.getItemCount() == 1 &&
+  mdfsViewer.world.getItemAt(0).getFullyLoaded()"""
 ONE_TO_ONE = """() => {
   const item = mdfsViewer.world.getItemAt(0), view = mdfsViewer.viewport, size = view.getContainerSize();
   const zoom = item.imageToViewportZoom(1);

@@ -184,8 +184,8 @@ class Windows(harness.MountTest):
         self.assertEqual((info["axes"], info["channels"], info["type"], info["codec"]), ("yx", 3, "u16", "zstd"))
         self.assertEqual(info["size_bytes"], 200 * 300 * 6)
         self.assertEqual(sorted(os.listdir(self.at("scan@"))),
-                         ["info.json", "ome.zarr", "scan.hdr", "scan.mhd", "scan.nhdr", "scan.npy", "scan.raw",
-                          "scan.tif", "scan.vrt", "win"])
+                         ["dz.dzi", "dz_files", "iiif", "info.json", "ome.zarr", "scan.hdr", "scan.mhd", "scan.nhdr",
+                          "scan.npy", "scan.raw", "scan.tif", "scan.vrt", "win"])
         self.assertEqual(os.listdir(self.at("scan@/win")), [])
         before = info["generation"]
         write_all(self.at("scan@/win/y0+1.raw"), b"\1" * 1800)

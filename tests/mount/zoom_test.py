@@ -8,7 +8,7 @@ import tempfile
 import xml.etree.ElementTree as xml
 
 import harness
-from harness import make_image, write_all
+from harness import make_image, read_all, write_all
 
 try:
     import numpy as np
@@ -135,7 +135,7 @@ class Zoom(harness.MountTest):
 
     def test_iiif_requests_are_windows_of_levels(self):
         data = self.image("deep", (300, 530), "u16")
-        info = json.loads(open(self.at("deep@/iiif/info.json"), encoding="utf8").read())
+        info = json.loads(read_all(self.at("deep@/iiif/info.json")))
         self.assertEqual((info["id"], info["width"], info["height"]), ("/deep@/iiif", 530, 300))
         self.assertEqual(os.listdir(self.at("deep@/iiif")), ["info.json"])
         np.testing.assert_array_equal(pixels(self.at("deep@/iiif/10,20,30,40/max/0/default.png")), data[20:60, 10:40])
@@ -147,7 +147,7 @@ class Zoom(harness.MountTest):
             self.assertFalse(os.path.exists(self.at(f"deep@/iiif/{path}")))
         self.image("stack", (3, 40, 50))
         self.assertFalse(os.path.exists(self.at("stack@/iiif")))
-        info = json.loads(open(self.at("stack@/plane/z/2/iiif/info.json"), encoding="utf8").read())
+        info = json.loads(read_all(self.at("stack@/plane/z/2/iiif/info.json")))
         self.assertEqual(info["id"], "/stack@/plane/z/2/iiif")
         self.assertEqual(pixels(self.at("stack@/plane/z/2/iiif/full/25,20/0/default.jpg")).shape, (20, 25))
 

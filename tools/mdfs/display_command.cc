@@ -35,8 +35,7 @@ Result<std::optional<views::DisplayRange>> present_range(const std::string& path
   const ssize_t size = ::getxattr(path.c_str(), kAttribute.c_str(), text.data(), text.size());
   if (size < 0 && errno == ENODATA) return std::optional<views::DisplayRange>();
   if (size < 0) return from_errno(errno, path);
-  MDFS_TRY_ASSIGN(const views::DisplayRange range,
-                  views::parse_display({text.data(), static_cast<std::size_t>(size)}));
+  MDFS_TRY_ASSIGN(const views::DisplayRange range, views::parse_display({text.data(), static_cast<std::size_t>(size)}));
   return std::optional(range);
 }
 

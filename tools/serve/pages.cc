@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "serve/web_text.h"
+#include "support/json_output.h"
 
 namespace mdfs::serve {
 namespace {
@@ -55,8 +56,8 @@ std::string list_of(std::string_view path, const std::vector<Entry>& entries) {
 }
 
 // What follows "</" or "<!--" in a script element ends it.
-std::string for_script(const nlohmann::json& value) {
-  std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+std::string for_script(const nlohmann::ordered_json& value) {
+  std::string text = tools::dump_json(value, -1);
   for (std::size_t at = 0; (at = text.find('<', at)) != std::string::npos;) text.replace(at, 1, "\\u003c");
   return text;
 }
@@ -85,7 +86,8 @@ std::string directory_page(std::string_view path, const std::vector<Entry>& entr
     if (!entry.is_image) continue;
     const std::string url = url_escaped(entry.name);
     page += fmt::format(
-        "<li data-views=\"./{0}@/\"><a href=\"./{0}@/\">{1}</a> (<a href=\"./{0}\">bytes</a>)<br><small></small></li>\n",
+        "<li data-views=\"./{0}@/\"><a href=\"./{0}@/\">{1}</a> (<a "
+        "href=\"./{0}\">bytes</a>)<br><small></small></li>\n",
         url, html_escaped(entry.name));
   }
   page += "</ul>\n" + list_of(path, entries);
@@ -95,8 +97,8 @@ std::string directory_page(std::string_view path, const std::vector<Entry>& entr
 
 std::string image_page(std::string_view path, std::string_view info, const std::vector<Entry>& entries) {
   const std::string_view image = path.substr(1, path.size() - 3);
-  nlohmann::json about{{"path", image}, {"name", image.substr(image.rfind('/') + 1)}};
-  about["info"] = nlohmann::json::parse(info, nullptr, false);
+  nlohmann::ordered_json about{{"path", image}, {"name", image.substr(image.rfind('/') + 1)}};
+  about["info"] = nlohmann::ordered_json::parse(info, nullptr, false);
   std::string page = head(path, std::string_view(about["name"].get_ref<const std::string&>()));
   page += kImageBody;
   page += fmt::format("<script type=\"application/json\" id=\"image\">{}</script>\n", for_script(about));
@@ -112,7 +114,7 @@ std::string iiif_info_at(std::string_view base, std::string_view path, std::stri
   nlohmann::ordered_json info = nlohmann::ordered_json::parse(text, nullptr, false);
   if (!info.is_object()) return text;
   info["id"] = std::string(base) + url_path(path.substr(0, path.rfind('/')));
-  return info.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return tools::dump_json(info) + "\n";
 }
 
 std::string url_path(std::string_view path) {

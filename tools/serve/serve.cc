@@ -104,9 +104,9 @@ void send_directory(int root, const std::string& path, httplib::Response& respon
   response.set_header("Content-Security-Policy",
                       "default-src 'self'; img-src 'self' data: blob:; style-src 'self' 'unsafe-inline'");
   const std::optional<std::string> info = can_zoom() ? picture_info(root, path, listing) : std::nullopt;
-  response.set_content(info ? image_page(path, *info, listing.entries)
-                            : directory_page(path, listing.entries, listing.more),
-                       "text/html; charset=utf-8");
+  response.set_content(
+      info ? image_page(path, *info, listing.entries) : directory_page(path, listing.entries, listing.more),
+      "text/html; charset=utf-8");
 }
 
 bool is_unchanged(const httplib::Request& request, const std::string& tag, std::time_t changed) {

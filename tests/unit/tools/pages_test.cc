@@ -50,7 +50,8 @@ TEST(Pages, TheDescriptionOfAnIiifServiceHasTheAddressItWasAskedFor) {
   EXPECT_TRUE(is_iiif_info("/a/scan@/iiif/info.json"));
   EXPECT_FALSE(is_iiif_info("/a/iiif/info.json"));
   EXPECT_FALSE(is_iiif_info("/scan@/info.json"));
-  const std::string text = iiif_info_at("http://h:1", "/a b/scan@/iiif/info.json", R"({"id": "/scan@/iiif", "width": 3})");
+  const std::string text =
+      iiif_info_at("http://h:1", "/a b/scan@/iiif/info.json", R"({"id": "/scan@/iiif", "width": 3})");
   EXPECT_NE(text.find(R"("id": "http://h:1/a%20b/scan@/iiif")"), std::string::npos) << text;
   EXPECT_NE(text.find(R"("width": 3)"), std::string::npos);
   EXPECT_EQ(iiif_info_at("http://h", "/x@/iiif/info.json", "[1"), "[1");

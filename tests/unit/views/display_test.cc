@@ -34,7 +34,8 @@ std::vector<int> shown(ElementType type, const DisplayRange& range, const std::v
 TEST(Display, ARangeIsTwoFiniteNumbersThatDiffer) {
   EXPECT_EQ(*parse_display("0,4095"), (DisplayRange{0, 4095}));
   EXPECT_EQ(*parse_display("1e3,-2.5"), (DisplayRange{1000, -2.5}));
-  for (const char* text : {"", ",", "1", "1,", ",1", "1,1", "1,2,3", "1,nan", "inf,1", "1, 2", "a,b", "1,1e999", "0x1,2"})
+  for (const char* text :
+       {"", ",", "1", "1,", ",1", "1,1", "1,2,3", "1,nan", "inf,1", "1, 2", "a,b", "1,1e999", "0x1,2"})
     EXPECT_EQ(parse_display(text).error().code, Errc::kInvalidArgument) << text;
 }
 
@@ -67,7 +68,8 @@ TEST(Display, TheAutomaticRangeLeavesOutOneOfAThousandAtBothEnds) {
 }
 
 TEST(Display, ARangeLetsPicturesOf8BitsShowEveryType) {
-  const geometry::Geometry deep = make("yx", {4, 4}, 1, ElementType::kU16), real = make("yx", {4, 4}, 3, ElementType::kF32);
+  const geometry::Geometry deep = make("yx", {4, 4}, 1, ElementType::kU16),
+                           real = make("yx", {4, 4}, 3, ElementType::kF32);
   EXPECT_FALSE(parse_window_name(deep, "all.jpg").ok());
   EXPECT_FALSE(parse_window_name(real, "all.png").ok());
   const DisplayRange range{0, 1};
@@ -76,7 +78,8 @@ TEST(Display, ARangeLetsPicturesOf8BitsShowEveryType) {
     EXPECT_TRUE(parse_window_name({real, range}, name).ok());
   }
   EXPECT_FALSE(parse_window_name({deep, range}, "all.ppm").ok());
-  EXPECT_FALSE(parse_window_name({make("yx", {4, 4}, 2, ElementType::kU16), range}, "all.jpg").ok()) << "no two channels";
+  EXPECT_FALSE(parse_window_name({make("yx", {4, 4}, 2, ElementType::kU16), range}, "all.jpg").ok())
+      << "no two channels";
   EXPECT_EQ(raster_of({deep, range}, *parse_window_name(deep, "all.png"))->sample_bytes, 2u) << "exact";
   EXPECT_EQ(raster_of({real, range}, *parse_window_name({real, range}, "all.png"))->sample_bytes, 1u);
 }

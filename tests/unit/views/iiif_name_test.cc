@@ -62,8 +62,9 @@ TEST(IiifName, WhatNoLevelHasDoesNotExist) {
        {"full/max/0/default.png", "full/max/90/default.jpg", "full/max/!0/default.jpg", "full/max/0/gray.jpg",
         "full/100,100/0/default.jpg", "full/^1000,600/0/default.jpg", "full/,/0/default.jpg", "full/250/0/default.jpg",
         "1,0,256,256/128,128/0/default.jpg", "0,0,255,256/128,128/0/default.jpg", "500,0,1,1/max/0/default.jpg",
-        "0,0,0,1/max/0/default.jpg", "0,0,1/max/0/default.jpg", "0,0,1,1,1/max/0/default.jpg", "pct:0,0,50,50/max/0/default.jpg",
-        "-1,0,1,1/max/0/default.jpg", "00,0,1,1/max/0/default.jpg", "18446744073709551615,0,1,1/max/0/default.jpg", ",,,/max/0/default.jpg"})
+        "0,0,0,1/max/0/default.jpg", "0,0,1/max/0/default.jpg", "0,0,1,1,1/max/0/default.jpg",
+        "pct:0,0,50,50/max/0/default.jpg", "-1,0,1,1/max/0/default.jpg", "00,0,1,1/max/0/default.jpg",
+        "18446744073709551615,0,1,1/max/0/default.jpg", ",,,/max/0/default.jpg"})
     EXPECT_EQ(find_picture(picture, path).error().code, Errc::kNotFound) << path;
   EXPECT_TRUE(find_picture(picture, "0,0,18446744073709551615,18446744073709551615/max/0/default.jpg").ok());
 }
@@ -85,7 +86,8 @@ RC_GTEST_PROP(IiifName, EveryTileOfTheDescriptionIsInsideItsLevel, ()) {
   }
   for (const auto& size : info["sizes"])
     RC_ASSERT(find_picture(picture, fmt::format("full/{},{}/0/default.jpg", size["width"].get<std::uint64_t>(),
-                                                size["height"].get<std::uint64_t>())).ok());
+                                                size["height"].get<std::uint64_t>()))
+                  .ok());
 }
 
 TEST(IiifName, APictureThatHasBecomeSmallerThanItsRegionDoesNotExist) {

@@ -1,5 +1,7 @@
 // Names of Deep Zoom, and the windows that its tiles are.
 // SPDX-License-Identifier: Apache-2.0
+#include "views/zoom_name.h"
+
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -9,7 +11,6 @@
 
 #include "geometry/level.h"
 #include "small_image.h"
-#include "views/zoom_name.h"
 
 namespace mdfs::views {
 namespace {
@@ -54,7 +55,9 @@ TEST(ZoomName, LevelsGoFromOneSampleToTheImage) {
 }
 
 RC_GTEST_PROP(ZoomName, TheTilesOfALevelCoverItOnceAndHaveTheirNames, ()) {
-  const Geometry image = make("yx", {*rc::gen::inRange(1, 1500), *rc::gen::inRange(1, 1500), 0}, 1, ElementType::kU8);
+  const std::uint64_t height = *rc::gen::inRange<std::uint64_t>(1, 1500);
+  const std::uint64_t width = *rc::gen::inRange<std::uint64_t>(1, 1500);
+  const Geometry image = make("yx", {height, width, 0}, 1, ElementType::kU8);
   const ZoomPicture picture = picture_of(image);
   const auto level = *rc::gen::inRange(0u, picture.top + 1);
   const Geometry below = geometry::level_geometry(image, picture.top - level);
