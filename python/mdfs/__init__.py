@@ -7,9 +7,10 @@
 The package calls libmdfs, which must be installed; the environment variable MDFS_LIBRARY names another one.
 """
 # SPDX-License-Identifier: Apache-2.0
+from mdfs._convert import convert
 from mdfs._image import Image, create, imread, imwrite, open  # pylint: disable=redefined-builtin
 from mdfs._library import library_version
 from mdfs._volume import Volume, volume
 
-__all__ = ["Image", "Volume", "create", "imread", "imwrite", "library_version", "open", "volume"]
+__all__ = ["Image", "Volume", "convert", "create", "imread", "imwrite", "library_version", "open", "volume"]
 __version__ = "0.1.0"
