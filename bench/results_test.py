@@ -36,7 +36,7 @@ class ResultsTest(unittest.TestCase):
     def test_a_missed_target_is_named_with_its_reason(self):
         row = table.at_most("warm", "window 64x64, raw, warm, bind and pread", 0.5, "ms", 0.2, "server", 2)
         text = results.replaced(README, results.lines_of(run_of(row)))
-        self.assertIn("- window 64x64, raw, warm, bind and pread: 0.50 ms, at most 2x: bind and pread are two", text)
+        self.assertIn("- window 64x64, raw, warm, bind and pread: 0.50 ms, at most 2x. The reason: bind and", text)
 
     def test_a_missed_target_without_a_reason_is_refused(self):
         row = table.at_most("warm", "something new", 0.5, "ms", 0.2, "server", 2)
