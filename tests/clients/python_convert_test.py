@@ -11,6 +11,7 @@ import pathlib
 import signal
 import subprocess
 import sys
+import termios
 import unittest
 import unittest.mock
 
@@ -107,7 +108,9 @@ class TiffTest(ConvertTest):
         image = self.converted(self.out("pages.tif"))
         np.testing.assert_array_equal(image[...], array.astype("f4"))
         self.assertEqual(image.dtype, np.dtype("f4"))
-        for name in ("ij.tif", "pages.tif"):
+        tifffile.imwrite(self.out("one.tif"), array, photometric="minisblack", truncate=True)
+        np.testing.assert_array_equal(self.converted(self.out("one.tif"))[...], array)
+        for name in ("ij.tif", "pages.tif", "one.tif"):
             self.damaged(self.out(name), ValueError)
 
     def test_colours_planes_and_series(self):
@@ -248,12 +251,20 @@ class MedicalTest(ConvertTest):
         np.testing.assert_array_equal(image[...], colours)
         stored = SimpleITK.GetImageFromArray(array)
         stored.SetSpacing((0.25, 0.5, 2))
-        for name in ("a.mha", "a.mhd"):
-            SimpleITK.WriteImage(stored, self.out(name))
+        for name, compressed in (("a.mha", False), ("a.mhd", False), ("b.mha", True), ("b.mhd", True)):
+            SimpleITK.WriteImage(stored, self.out(name), compressed)
             image = self.converted(self.out(name))
             np.testing.assert_array_equal(image[...], array)
             self.assertEqual(image.spacing, {"z": (2.0, "mm"), "y": (0.5, "mm"), "x": (0.25, "mm")})
-        self.damaged(self.out("a.mha"), ValueError, cuts=(0.5, 0.95))
+            if name.endswith("mha"):
+                self.damaged(self.out(name), ValueError, cuts=(0.1, 0.5, 0.95))
+        data = bytearray(harness.read_all(self.out("b.mha")))
+        for place in (len(data) // 2, len(data) - 2):
+            harness.write_all(self.out("c.mha"), data[:place] + bytes([data[place] ^ 4]) + data[place + 1:])
+            self.refuses(ValueError, "c.mha: damaged", self.out("c.mha"))
+        SimpleITK.WriteImage(SimpleITK.GetImageFromArray(colours, isVector=True), self.out("colours.mha"))
+        self.assertEqual(self.converted(self.out("colours.mha")).axes, "yxc")
+        np.testing.assert_array_equal(self.converted(self.out("colours.mha"))[...], colours)
 
     def test_dicom_files_that_pydicom_ships(self):
         for name in ("CT_small.dcm", "MR_small.dcm", "examples_rgb_color.dcm"):
@@ -421,6 +432,24 @@ class CommandTest(ConvertTest):
         done = subprocess.run([os.path.join(os.path.dirname(sys.executable), "mdfs-convert"), "--help"],
                               capture_output=True, text=True, check=True)
         self.assertIn("OME-Zarr", done.stdout)
+
+
+    def test_a_terminal_shows_a_bar_and_files_show_none(self):
+        path = self.out("a.tif")
+        tifffile.imwrite(path, noise((30, 512, 512)), photometric="minisblack")
+        words = [sys.executable, "-m", "mdfs._convert.command", path]
+        ours, theirs = os.openpty()
+        termios.tcsetwinsize(theirs, (24, 80))
+        subprocess.run([*words, self.at("a")], stderr=theirs, check=True)
+        self.assertIn(b"100%", os.read(ours, 1 << 16))
+        subprocess.run([*words, self.at("b"), "--quiet"], stderr=theirs, check=True)
+        os.set_blocking(ours, False)
+        with self.assertRaises(BlockingIOError):
+            os.read(ours, 1)
+        os.close(theirs)
+        os.close(ours)
+        done = subprocess.run([*words, self.at("c")], capture_output=True, check=True)
+        self.assertEqual((done.stdout, done.stderr), (b"", b""))
 
 
 class MemoryTest(ConvertTest):

@@ -78,7 +78,7 @@ class ZarrSource(Source):
                 steps = [step * float(factor) for step, factor in zip(steps, change["scale"])]
         self._steps = tuple((step, _units.symbol(str(axis["unit"]))) if axis.get("unit") and step > 0 else None
                             for step, axis in zip(steps, axes))
-        return [str(axis.get("name", "")) for axis in axes]
+        return ["c" if axis.get("type") == "channel" else str(axis.get("name", "")) for axis in axes]
 
     def _from_omero(self, omero: Any) -> None:
         channels = omero.get("channels", []) if isinstance(omero, dict) else []

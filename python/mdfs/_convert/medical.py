@@ -1,8 +1,9 @@
-"""NIfTI by nibabel, NRRD by pynrrd, MetaImage by SimpleITK, and series of DICOM files by pydicom."""
+"""NIfTI by nibabel, NRRD by pynrrd, MetaImage, and series of DICOM files by pydicom."""
 # SPDX-License-Identifier: Apache-2.0
 import gzip
 import math
 import os
+import zlib
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
@@ -35,7 +36,7 @@ class _Plain(Source):
             self.close()
             self._stream = self._open()
             self._at = 0
-        if not isinstance(self._stream, gzip.GzipFile):
+        if not isinstance(self._stream, (gzip.GzipFile, _Deflated)):
             self._stream.seek(offset)
             self._at = offset
         while self._at < offset:
@@ -73,7 +74,7 @@ class _Plain(Source):
 
     def finish(self) -> None:
         """Reads a compressed stream to its end, where its checksum is."""
-        if isinstance(self._stream, gzip.GzipFile):
+        if isinstance(self._stream, (gzip.GzipFile, _Deflated)):
             while self._stream.read(PIECE):
                 pass
 
@@ -88,6 +89,28 @@ def _open_file(path: str) -> Any:
     with open(path, "rb") as file:
         compressed = file.read(2) == b"\x1f\x8b"
     return gzip.open(path, "rb") if compressed else open(path, "rb")  # pylint: disable=consider-using-with
+
+
+class _Deflated:
+    """The bytes of a stream that zlib or gzip compressed. ValueError or zlib.error: damaged."""
+
+    def __init__(self, file: Any) -> None:
+        self._file, self._inflate = file, zlib.decompressobj(32 + zlib.MAX_WBITS)
+
+    def read(self, size: int) -> bytes:
+        """So many bytes, fewer at the end only."""
+        parts: List[bytes] = []
+        while size > 0 and not self._inflate.eof:
+            more = self._inflate.unconsumed_tail or self._file.read(PIECE)
+            if not more:
+                raise ValueError("the compressed samples end too early")
+            parts.append(self._inflate.decompress(more, size))
+            size -= len(parts[-1])
+        return b"".join(parts)
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._file.close()
 
 
 class NiftiSource(_Plain):
@@ -197,41 +220,69 @@ class NrrdSource(_Plain):
         return stream
 
 
-class MetaImageSource(Source):
-    """Read in boxes by SimpleITK; of compressed samples all are decoded at a time."""
+class MetaImageSource(_Plain):
+    """Raw or zlib samples, in the file or beside it.
+
+    The header is read here: SimpleITK takes compressed samples that do not match their checksum."""
+
+    TYPES = {"MET_CHAR": "i1", "MET_UCHAR": "u1", "MET_SHORT": "i2", "MET_USHORT": "u2", "MET_INT": "i4",
+             "MET_UINT": "u4", "MET_LONG_LONG": "i8", "MET_ULONG_LONG": "u8", "MET_FLOAT": "f4", "MET_DOUBLE": "f8"}
+    MOST_HEADER_BYTES = 1 << 20
 
     def __init__(self, path: str) -> None:
-        import SimpleITK  # pylint: disable=import-outside-toplevel
         super().__init__(path, "MetaImage")
-        self._reader: Any = SimpleITK.ImageFileReader()
-        self._reader.SetFileName(path)
-        self._reader.SetImageIO("MetaImageIO")
-        self._reader.ReadImageInformation()
-        self._size = tuple(int(length) for length in self._reader.GetSize())
-        rank, channels = len(self._size), int(self._reader.GetNumberOfComponents())
-        if not 1 <= rank <= 4:
-            raise ValueError(f"{path}: {rank} axes: must be 1 to 4")
-        self.axes, self.shape = "xyzt"[:rank][::-1], self._size[::-1]
-        self.spacing = {axis: (float(step), "mm") for axis, step in zip("xyz", self._reader.GetSpacing()) if step > 0}
-        self.attributes["metaimage"] = {
-            "origin": list(self._reader.GetOrigin()), "direction": list(self._reader.GetDirection()),
-            **{name: self._reader.GetMetaData(name) for name in self._reader.GetMetaDataKeys()}}
-        self._simple, self._channels = SimpleITK, channels
+        header, end = self._header()
+        lengths = [int(length) for length in header.get("DimSize", "").split()]
+        if not 1 <= len(lengths) <= 4 or len(lengths) != int(header.get("NDims", "0")) or min(lengths) < 1:
+            raise ValueError(f"{path}: DimSize {header.get('DimSize')!r}: must be 1 to 4 lengths, as NDims says")
+        kind = self.TYPES.get(header.get("ElementType", "").removesuffix("_ARRAY"))
+        if kind is None or header.get("BinaryData", "True") != "True":
+            raise ValueError(f"{path}: ElementType {header.get('ElementType')!r}: must be binary samples of one of "
+                             f"{', '.join(self.TYPES)}")
+        large = header.get("BinaryDataByteOrderMSB", header.get("ElementByteOrderMSB", "False")) == "True"
+        self.dtype = np.dtype((">" if large else "<") + kind)
+        self.axes, self.shape = "xyzt"[:len(lengths)][::-1], tuple(lengths[::-1])
+        channels = int(header.get("ElementNumberOfChannels", "1"))
         if channels > 1:
-            self.axes, self.shape = self.axes + "c", self.shape + (channels,)
-        one = tuple(slice(0, 1) for _ in range(rank))
-        self.dtype = self._box(one).dtype
-        self.chunks = (1,) * max(0, rank - 2) + self._size[::-1][-2:] + ((channels,) if channels > 1 else ())
+            self.axes, self.shape = self.axes + "c", (*self.shape, channels)
+        self._compressed = header.get("CompressedData", "False") == "True"
+        self._place(header, end)
+        steps = [float(step) for step in header.get("ElementSpacing", header.get("ElementSize", "")).split()]
+        self.spacing = {axis: (step, "mm") for axis, step in zip("xyz", steps) if step > 0}
+        self.chunks = self._natural_chunks()
+        self.attributes["metaimage"] = header
 
-    def _box(self, place: Place) -> Array:
-        self._reader.SetExtractIndex([part.start for part in reversed(place)])
-        self._reader.SetExtractSize([part.stop - part.start for part in reversed(place)])
-        return np.asarray(self._simple.GetArrayFromImage(self._reader.Execute()))
+    def _header(self) -> Tuple[Dict[str, str], int]:
+        """The fields, and where they end."""
+        fields: Dict[str, str] = {}
+        with open(self.path, "rb") as file:
+            while "ElementDataFile" not in fields:
+                line = file.readline(self.MOST_HEADER_BYTES)
+                name, equals, value = line.decode("utf-8", "replace").partition("=")
+                if not line.endswith(b"\n") or not equals or file.tell() > self.MOST_HEADER_BYTES:
+                    raise ValueError(f"{self.path}: damaged: the header has no ElementDataFile")
+                fields[name.strip()] = value.strip()
+            return fields, file.tell()
 
-    def read(self, place: Place) -> Array:
-        if self._channels == 1:
-            return self._box(place)
-        return self._box(place[:-1])[..., place[-1]]
+    def _place(self, header: Dict[str, str], end: int) -> None:
+        """Where the samples are."""
+        name, skip = header["ElementDataFile"], int(header.get("HeaderSize", "0"))
+        if name == "LIST" or "%" in name:
+            raise ValueError(f"{self.path}: samples in several files ({name}) are not supported")
+        local = name == "LOCAL"
+        self._file = self.path if local else os.path.join(os.path.dirname(self.path), name)
+        self._inside = end if local else 0
+        if skip < 0 and not self._compressed:
+            self._inside = os.path.getsize(self._file) - math.prod(self.shape) * self.dtype.itemsize
+        self._inside += max(skip, 0)
+        self._start = 0 if self._compressed else self._inside
+
+    def _open(self) -> Any:
+        file = open(self._file, "rb")  # pylint: disable=consider-using-with
+        if not self._compressed:
+            return file
+        file.seek(self._inside)
+        return _Deflated(file)
 
 
 class DicomSource(Source):

@@ -74,7 +74,7 @@ class TiffSource(Source):
         if series.keyframe.photometric == tifffile.PHOTOMETRIC.PALETTE:
             raise ValueError(f"{self.path} has a palette; the command `mdfs image import` expands it")
         pages = list(series.pages)
-        if len(pages) == 1 and series.dataoffset is not None and series.is_truncated is not True:
+        if series.dataoffset is not None:  # one range of bytes, for which a single page may stand
             need = series.dataoffset + series.nbytes
             if need > size:
                 raise ValueError(f"{self.path}: damaged: {need} bytes are needed, {size} are there")
