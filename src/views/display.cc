@@ -18,11 +18,10 @@ namespace {
 
 using geometry::ElementType;
 
-std::optional<double> parse_finite(std::string_view text) {
-  double value = 0;
+// Whether the text is a finite number, which `value` then is.
+bool parse_finite(std::string_view text, double& value) {
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failure != std::errc{} || end != text.data() + text.size() || !std::isfinite(value)) return {};
-  return value;
+  return failure == std::errc{} && end == text.data() + text.size() && std::isfinite(value);
 }
 
 template <typename T>
@@ -93,11 +92,11 @@ auto with_type(ElementType type, const Call& call) {
 
 Result<DisplayRange> parse_display(std::string_view text) {
   const std::size_t comma = std::min(text.find(','), text.size());
-  const auto black = parse_finite(text.substr(0, comma));
-  const auto white = comma < text.size() ? parse_finite(text.substr(comma + 1)) : std::nullopt;
-  if (!black || !white || *black == *white)
-    return Error{Errc::kInvalidArgument, fmt::format("'{}' must be BLACK,WHITE: two finite numbers that differ", text)};
-  return DisplayRange{*black, *white};
+  DisplayRange range;
+  if (comma < text.size() && parse_finite(text.substr(0, comma), range.black) &&
+      parse_finite(text.substr(comma + 1), range.white) && range.black != range.white)
+    return range;
+  return Error{Errc::kInvalidArgument, fmt::format("'{}' must be BLACK,WHITE: two finite numbers that differ", text)};
 }
 
 std::string to_text(const DisplayRange& range) { return fmt::format("{},{}", range.black, range.white); }
