@@ -35,7 +35,7 @@ std::string link_to_asset(std::string_view path, std::string_view name) {
 std::string head(std::string_view path, std::string_view title) {
   return fmt::format(
       "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"><title>{}</title>\n"
-      "<link rel=\"stylesheet\" href=\"{}\"></head>\n<body>\n<h1>{}</h1>\n",
+      "<link rel=\"icon\" href=\"data:,\"><link rel=\"stylesheet\" href=\"{}\"></head>\n<body>\n<h1>{}</h1>\n",
       html_escaped(title), link_to_asset(path, "viewer.css"), html_escaped(path));
 }
 

@@ -21,7 +21,7 @@
   function source() { return (slow ? 'plane/' + slow.axis + '/' + plane + '/' : '') + 'dz.dzi'; }
 
   const viewer = OpenSeadragon({
-    id: 'viewer', tileSources: source(), showNavigationControl: false, showNavigator: true, maxZoomPixelRatio: 16,
+    id: 'viewer', drawer: 'canvas', tileSources: source(), showNavigationControl: false, showNavigator: true, maxZoomPixelRatio: 16,
     imageSmoothingEnabled: false, crossOriginPolicy: 'Anonymous', animationTime: 0.4, timeout: 120000,
     gestureSettingsMouse: {clickToZoom: false}
   });
