@@ -273,7 +273,6 @@ Result<struct stat> view_attributes(Server& server, const Node& node) {
     st.st_mode = S_IFDIR | (attributes.mode & 0555);
     return st;
   }
-  st.st_ctim = st.st_mtim;
   st.st_atim = st.st_mtim;
   if (is_directory(spec.kind)) {
     st.st_mode = directory_mode(attributes.mode);

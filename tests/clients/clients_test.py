@@ -192,8 +192,8 @@ class Clients(harness.MountTest):
         make_image(path, data.shape[:2], channels=4, axes="yx")
         write_all(path, data.tobytes())
         seen, pixels = self.browse(path)
-        # OpenSeadragon draws a tile of 256 samples on 257 pixels, so that no line shows between tiles: its first half is
-        # exact, and the second is one pixel off.
+        # OpenSeadragon draws a tile of 256 samples on 257 pixels, so that no line shows between tiles: its first half
+        # is exact, and the second is one pixel off.
         for row in range(0, pixels.shape[0] - 128, 256):
             for column in range(0, pixels.shape[1] - 128, 256):
                 part = slice(row, row + 128), slice(column, column + 128)

@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 import urllib.parse
@@ -89,6 +90,27 @@ class Serve(harness.MountTest):
         answer, after = self.ask(path, If_None_Match=tag)
         self.assertEqual((answer.status, after), (200, bytes(300) + before[300:]))
         self.assertNotEqual(answer.headers["ETag"], tag)
+
+    def test_a_change_that_keeps_the_time_of_the_bytes_is_a_new_version(self):
+        times = (1_000_000_000, 1_000_000_000)
+        os.utime(self.at("scan"), times)
+        for path in "/scan", "/scan@/win/y0+8.raw", "/scan@/win/y0+8.png", "/scan@/scan.tif":
+            tag = self.ask(path)[0].headers["ETag"]
+            fd = os.open(self.at("scan"), os.O_WRONLY)
+            os.pwrite(fd, os.urandom(300), 300)
+            os.close(fd)
+            os.utime(self.at("scan"), times)
+            answer, body = self.ask(path, If_None_Match=tag)
+            self.assertEqual((answer.status, body), (200, self.body(path)), path)
+            self.assertEqual(self.ask(path, If_Match=tag)[0].status, 412, path)
+            self.assertEqual(self.ask(path, If_Match=answer.headers["ETag"])[0].status, 200, path)
+        write_all(self.at("a"), b"old")
+        tag = self.ask("/a")[0].headers["ETag"]
+        write_all(self.at("b"), b"new")
+        shutil.copystat(self.at("a"), self.at("b"))
+        os.rename(self.at("b"), self.at("a"))
+        self.assertEqual(self.ask("/a", If_None_Match=tag)[1], b"new")
+        self.assertEqual(self.ask("/a", If_Unmodified_Since="Thu, 01 Jan 1970 00:00:00 GMT")[0].status, 412)
 
     def test_head_options_and_other_methods(self):
         size = os.stat(self.at("scan@/scan.npy")).st_size

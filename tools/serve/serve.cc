@@ -116,6 +116,13 @@ bool is_unchanged(const httplib::Request& request, const std::string& tag, std::
   return since && changed <= *since;
 }
 
+// False if the client asks for a version that is not this one. Without a tag the version is not known.
+bool is_wanted(const httplib::Request& request, const std::string& tag, std::time_t changed) {
+  if (request.has_header("If-Match")) return !tag.empty() && has_tag(request.get_header_value("If-Match"), tag);
+  const auto since = parse_http_date(request.get_header_value("If-Unmodified-Since"));
+  return !since || changed <= *since;
+}
+
 // Which bytes to send. If-Range: a part only of the version that the client has.
 ByteSpan asked_for(const httplib::Request& request, const std::string& tag, std::uint64_t size) {
   if (!request.has_header("Range")) return {};
@@ -162,8 +169,10 @@ void answer(int root, const httplib::Request& request, httplib::Response& respon
     return response.set_content(iiif_info_at(base, request.path, small_text(opened.fd)), "application/json");
   }
   const auto size = static_cast<std::uint64_t>(now.st_size);
-  const bool steady = old.st_mtim.tv_sec == now.st_mtim.tv_sec && old.st_mtim.tv_nsec == now.st_mtim.tv_nsec;
-  const std::string tag = steady ? entity_tag(now.st_mtim, size) : "";
+  // The time of the last change of anything: tools that copy files set the time of their bytes back.
+  const bool steady = old.st_ctim.tv_sec == now.st_ctim.tv_sec && old.st_ctim.tv_nsec == now.st_ctim.tv_nsec;
+  const std::string tag = steady ? entity_tag(now.st_ctim, size) : "";
+  if (!is_wanted(request, tag, now.st_mtim.tv_sec)) return fail(response, 412, "the file has changed");
   response.set_header("Accept-Ranges", "bytes");
   response.set_header("Cache-Control", "no-cache");
   if (steady) {
