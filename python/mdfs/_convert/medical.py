@@ -24,6 +24,7 @@ class _Plain(Source):
     _stream: Any = None
     _start = 0  # of the samples in the stream
     _at = -1
+    _compressed = False
 
     def _open(self) -> Any:
         raise NotImplementedError
@@ -36,7 +37,7 @@ class _Plain(Source):
             self.close()
             self._stream = self._open()
             self._at = 0
-        if not isinstance(self._stream, (gzip.GzipFile, _Deflated)):
+        if not self._compressed:
             self._stream.seek(offset)
             self._at = offset
         while self._at < offset:
@@ -50,13 +51,13 @@ class _Plain(Source):
         return bytes(taken)
 
     def _natural_chunks(self) -> Tuple[int, ...]:
-        """Whole planes of the two fastest axes but the channels, or some rows of a large one, so that a compressed
-        stream is read once."""
+        """Rows; of a compressed stream whole planes, or many rows of a large one, so that it is read once."""
         inner = 3 if self.axes.endswith("c") else 2
-        row_bytes = max(1, math.prod(self.shape[1 - inner:]) * self.dtype.itemsize) if len(self.shape) >= inner else 1
-        return tuple(1 if place < len(self.shape) - inner else
-                     min(side, max(1, PLANE_BYTES // row_bytes)) if place == len(self.shape) - inner else side
-                     for place, side in enumerate(self.shape))
+        if len(self.shape) < inner:
+            return self.shape
+        before, rows, row = self.shape[:-inner], self.shape[-inner], self.shape[1 - inner:]
+        at_once = PLANE_BYTES // max(1, math.prod(row) * self.dtype.itemsize) if self._compressed else 1
+        return (1,) * len(before) + (max(1, min(rows, at_once)),) + row
 
     def read(self, place: Place) -> Array:
         if len(place) == 1:
@@ -74,7 +75,7 @@ class _Plain(Source):
 
     def finish(self) -> None:
         """Reads a compressed stream to its end, where its checksum is."""
-        if isinstance(self._stream, (gzip.GzipFile, _Deflated)):
+        if self._compressed and self._stream is not None:
             while self._stream.read(PIECE):
                 pass
 
@@ -84,11 +85,9 @@ class _Plain(Source):
             self._stream = None
 
 
-def _open_file(path: str) -> Any:
-    """The bytes of a file, of one that gzip compressed as well."""
+def _is_gzip(path: str) -> bool:
     with open(path, "rb") as file:
-        compressed = file.read(2) == b"\x1f\x8b"
-    return gzip.open(path, "rb") if compressed else open(path, "rb")  # pylint: disable=consider-using-with
+        return file.read(2) == b"\x1f\x8b"
 
 
 class _Deflated:
@@ -132,8 +131,9 @@ class NiftiSource(_Plain):
             self.shape += (len(self.dtype.fields),)
             self.axes += "c"
             self.dtype = next(iter(self.dtype.fields.values()))[0]
-        self.chunks = self._natural_chunks()
         self._file = str(image.file_map["image"].filename or path)
+        self._compressed = _is_gzip(self._file)
+        self.chunks = self._natural_chunks()
         self._start = int(image.dataobj.offset)  # the header no longer has it
         length_unit, time_unit = (_units.symbol(unit) for unit in header.get_xyzt_units())
         for axis, step in zip("xyzt", header.get_zooms()):
@@ -147,7 +147,7 @@ class NiftiSource(_Plain):
                                     if value not in (b"", "") and value == value}
 
     def _open(self) -> Any:
-        return _open_file(self._file)
+        return gzip.open(self._file, "rb") if self._compressed else open(self._file, "rb")
 
 
 class NrrdSource(_Plain):
@@ -160,7 +160,7 @@ class NrrdSource(_Plain):
             header: Dict[str, Any] = dict(nrrd.read_header(file))
             start = file.tell()
         encoding = str(header.get("encoding", ""))
-        self._gzip = encoding in ("gzip", "gz")
+        self._compressed = encoding in ("gzip", "gz")
         if encoding not in ("raw", "gzip", "gz"):
             raise ValueError(f"{path}: samples with encoding {encoding!r}: must be raw or gzip")
         detached = header.get("data file", header.get("datafile"))
@@ -170,14 +170,14 @@ class NrrdSource(_Plain):
                 raise ValueError(f"{path}: samples in several files ({detached}) are not supported")
             self._file, self._inside = os.path.join(os.path.dirname(path), str(detached)), 0
         skip = int(header.get("byte skip", header.get("byteskip", 0)))
-        if int(header.get("line skip", header.get("lineskip", 0))) != 0 or (skip < 0 and self._gzip):
+        if int(header.get("line skip", header.get("lineskip", 0))) != 0 or (skip < 0 and self._compressed):
             raise ValueError(f"{path}: a line skip, or a negative byte skip of compressed samples, is not supported")
         self.shape = tuple(int(length) for length in header["sizes"])[::-1]
         kind = nrrd.reader._determine_datatype(header)  # pylint: disable=protected-access
         self.dtype = np.dtype(kind)
         if skip < 0:
             self._inside = os.path.getsize(self._file) - math.prod(self.shape) * self.dtype.itemsize
-        self._start = skip if self._gzip else self._inside + max(skip, 0)
+        self._start = skip if self._compressed else self._inside + max(skip, 0)
         self._facts(header)
         self.chunks = self._natural_chunks()
 
@@ -212,7 +212,7 @@ class NrrdSource(_Plain):
 
     def _open(self) -> Any:
         file = open(self._file, "rb")  # pylint: disable=consider-using-with
-        if not self._gzip:
+        if not self._compressed:
             return file
         file.seek(self._inside)
         stream: Any = gzip.GzipFile(fileobj=file)
