@@ -11,7 +11,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Seque
 import numpy as np
 import numpy.typing as npt
 
-from mdfs import _attributes, _library
+from mdfs import _attributes, _chunks, _library
 from mdfs._library import Geometry, Plan, Strides, Window, check, library
 from mdfs._selection import MOST_BOXES, Selection, result_shape, select
 
@@ -19,6 +19,7 @@ Array = npt.NDArray[Any]
 Spec = Union[str, Any]  # "y50+30,x100+40", or an index
 
 READERS = 16  # windows under way at once, of read_many() and of indices that select many boxes
+BOX_BYTES = 16 << 20  # of an image that is read as a whole, at a time
 _executor: Tuple[int, Optional[concurrent.futures.ThreadPoolExecutor]] = (0, None)
 
 
@@ -212,10 +213,20 @@ class Image:
     def __array__(self, dtype: Optional[npt.DTypeLike] = None, copy: Optional[bool] = None) -> Array:
         if copy is False:
             raise ValueError("an image is copied into an array")
-        return np.asarray(self[...], dtype=dtype)
+        return np.asarray(self._whole(), dtype=dtype)
 
     def __iter__(self) -> Iterator[Any]:
         return (self[place] for place in range(len(self)))
+
+    def _whole(self) -> Array:
+        """All samples, in boxes of whole extents: the order of the samples would decode extents again and again where
+        a layer of them is larger than the cache. What is written meanwhile may be in some boxes only."""
+        samples = np.empty(self._shape, self._dtype)
+        box = _chunks.grown(self._shape, self._chunks, BOX_BYTES // self._dtype.itemsize)
+        for number in range(_chunks.cells(self._shape, box)):
+            place = _chunks.cell(self._shape, box, number)
+            self.read(place, out=samples[place])
+        return samples
 
     def read(self, window: Spec = Ellipsis, out: Optional[Array] = None) -> Any:
         """Reads a window; one of a single box is of one version of the image.
@@ -497,9 +508,9 @@ def create(path: Union[str, "os.PathLike[str]"], shape: Sequence[int], dtype: np
 
 
 def imread(path: Union[str, "os.PathLike[str]"]) -> Array:
-    """All samples of an image."""
+    """All samples of an image, as numpy.asarray(image): boxes of 16 MiB are of one version each."""
     with Image(path) as image:
-        return np.asarray(image[...])
+        return np.asarray(image)
 
 
 def imwrite(path: Union[str, "os.PathLike[str]"], array: npt.ArrayLike, axes: Optional[str] = None,

@@ -49,6 +49,22 @@ class VolumeTest(harness.MountTest):
             volume.remove()
 
 
+class LargeTest(harness.MountTest):
+    size, options = "128M", "cache=32M"
+
+    def test_a_whole_image_larger_than_the_cache_is_decoded_once(self):
+        array = np.random.default_rng(1).integers(0, 200, (64, 512, 1024)).astype("u2")
+        image = mdfs.create(self.at("image"), array.shape, "u2", extent=(64, 64, 16))
+        for top in range(0, 512, 64):
+            image[:, top:top + 64] = array[:, top:top + 64]
+        image.sync()
+        for read in (lambda: np.asarray(image), lambda: mdfs.imread(self.at("image"))):
+            before = mdfs.volume(self.dir).status()["cache"]["misses"]
+            np.testing.assert_array_equal(read(), array)
+            misses = mdfs.volume(self.dir).status()["cache"]["misses"] - before
+            self.assertLess(misses, 4 * 8 * 64, "in the order of the samples there are some 37 for each extent")
+
+
 class AttributesTest(harness.MountTest):
     def test_attributes_stay_with_an_image(self):
         image = mdfs.create(self.at("image"), (4, 4), "u1")
