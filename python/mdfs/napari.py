@@ -10,6 +10,7 @@ from mdfs._image import Image, create
 
 GEOMETRY = "user.mdfs.geometry"  # an extended attribute of every image
 COLOURS = (3, 4)  # channels that napari shows as one coloured picture
+COLORMAPS = ("magenta", "green", "cyan", "yellow", "red", "blue")  # of channels that are no colours
 WRITE_BYTES = 32 << 20
 Layer = Tuple[Any, Dict[str, Any], str]
 Paths = Union[str, Sequence[str]]
@@ -30,10 +31,31 @@ def _is_image(path: str) -> bool:
 
 def read_layers(path: Paths) -> List[Layer]:
     """A layer for each image. Samples are read when napari shows them; channels that are no colours are layers."""
-    return [_layer(found) for found in ([path] if isinstance(path, str) else path)]
+    return [layer for found in ([path] if isinstance(path, str) else path) for layer in _layers(found)]
 
 
-def _layer(path: str) -> Layer:
+class Channel:
+    """One channel of an image, as an array that is read when it is needed."""
+
+    def __init__(self, image: Image, number: int) -> None:
+        self.image, self.number = image, number
+        self.shape, self.dtype, self.ndim = image.shape[:-1], image.dtype, image.ndim - 1
+
+    def __getitem__(self, index: Any) -> Any:
+        items = index if isinstance(index, tuple) else (index,)
+        rest = () if any(item is Ellipsis for item in items) else (Ellipsis,)
+        return self.image[(*items, *rest, slice(self.number, self.number + 1))][..., 0]
+
+    def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> Any:
+        if copy is False:
+            raise ValueError("an image is copied into an array")
+        return np.asarray(self[...], dtype=dtype)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+
+def _layers(path: str) -> List[Layer]:
     image = Image(path)
     name = os.path.basename(path)
     axes = image.axes[:-1] if image.channels > 1 else image.axes
@@ -42,15 +64,16 @@ def _layer(path: str) -> Layer:
         "scale": [image.spacing[axis][0] if axis in image.spacing else 1.0 for axis in axes],
         "axis_labels": list(axes), "units": [_unit(image, axis) for axis in axes],
         "metadata": {"mdfs": {"path": image.path, "attributes": dict(image.attrs)}}}
-    if image.channels > 1:
-        shown["rgb"] = image.channels in COLOURS and image.dtype.name in ("uint8", "uint16")
-        if not shown["rgb"]:
-            names = image.attrs.get("channel_names")
-            del shown["rgb"]
-            shown["channel_axis"] = image.ndim - 1
-            shown["name"] = names if isinstance(names, list) and len(names) == image.channels else [
-                f"{name} {number}" for number in range(image.channels)]
-    return image, shown, "image"
+    if image.channels in COLOURS and image.dtype.name in ("uint8", "uint16") and "channel_names" not in image.attrs:
+        return [(image, {**shown, "rgb": True}, "image")]
+    if image.channels == 1:
+        return [(image, shown, "image")]
+    names = image.attrs.get("channel_names")
+    if not isinstance(names, list) or len(names) != image.channels:
+        names = list(range(image.channels))
+    return [(Channel(image, number), {**shown, "name": f"{name} {channel}", "blending": "additive",
+                                      "colormap": COLORMAPS[number % len(COLORMAPS)]}, "image")
+            for number, channel in enumerate(names)]
 
 
 def _unit(image: Image, axis: str) -> str:

@@ -20,6 +20,7 @@ import dask  # noqa: E402
 import dask.array as da  # noqa: E402
 import harness  # noqa: E402
 import xarray as xr  # noqa: E402
+from napari.components import ViewerModel  # noqa: E402
 from npe2 import PluginManager, PluginManifest  # noqa: E402
 
 import mdfs  # noqa: E402
@@ -227,8 +228,31 @@ class NapariTest(harness.MountTest):
         np.testing.assert_array_equal(np.asarray(data[2]), noise((5, 20, 30))[2])
         (data, meta, _), = self.layers("colours", noise((20, 30, 3), "u1"), "yxc")
         self.assertEqual((meta["rgb"], "channel_axis" in meta), (True, False))
-        (data, meta, _), = self.layers("stains", noise((20, 30, 2)), "yxc")
-        self.assertEqual((meta["channel_axis"], meta["name"]), (2, ["stains 0", "stains 1"]))
+        array = noise((4, 20, 30, 2))
+        for number, (data, meta, _) in enumerate(self.layers("stains", array, "zyxc")):
+            self.assertEqual((meta["name"], meta["blending"]), (f"stains {number}", "additive"))
+            for index in (2, np.s_[:, 3:9], np.s_[1, ..., 4], np.s_[:, [1, 5], 2], np.s_[..., ::-2], Ellipsis):
+                np.testing.assert_array_equal(data[index], array[..., number][index])
+            np.testing.assert_array_equal(np.asarray(data), array[..., number])
+
+    def test_napari_shows_a_place_and_stores_layers(self):
+        array = noise((5, 64, 80, 2))
+        mdfs.imwrite(self.at("image"), array, "zyxc", spacing={"z": (2, "um"), "x": (.5, "um")})
+        mdfs.imwrite(self.at("colours"), noise((64, 80, 3), "u1"), "yxc")
+        PluginManager.instance().discover()
+        model = ViewerModel()
+        first, second = model.open(self.at("image"), plugin="mdfs")
+        self.assertEqual((first.name, first.scale.tolist(), str(first.units[0])), ("image 0", [2, 1, 0.5], "micrometer"))
+        model.dims.set_point(0, 3 * 2)
+        np.testing.assert_array_equal(second._slice.image.view, array[3, ..., 1])
+        second.save(self.at("stored"), plugin="mdfs")
+        stored = mdfs.open(self.at("stored"))
+        self.assertEqual((stored.axes, stored.spacing), ("zyx", {"z": (2.0, "um"), "x": (0.5, "um")}))
+        np.testing.assert_array_equal(stored[...], array[..., 1])
+        colours, = model.open(self.at("colours"), plugin="mdfs")
+        self.assertTrue(colours.rgb)
+        for layer in model.layers:  # napari keeps them
+            getattr(layer.data, "image", layer.data).close()
 
     def test_other_files_are_left_to_other_readers(self):
         harness.write_all(self.at("plain"), b"abc")
