@@ -10,6 +10,7 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 import unittest
 from unittest import mock
 
@@ -126,6 +127,56 @@ class AttributesTest(unittest.TestCase):
     def test_what_has_no_room_is_named(self):
         with self.assertWarnsRegex(UserWarning, "'long' of 70002 bytes is not kept"):
             self.assertEqual(fitting({"long": "x" * 70000, "short": 1}), {"short": 1})
+
+
+class PendingFileTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder, self.target = folder.name, os.path.join(folder.name, "a.h5")
+
+    def test_a_file_and_a_folder_get_their_names_at_the_end(self):
+        with pending.PendingFile(self.target, False) as file:
+            harness.write_all(file.part, b"abc")
+            self.assertTrue(all(name.startswith(".part-") for name in os.listdir(self.folder)))
+            file.finish()
+        with pending.PendingFile(f"{self.folder}/b.zarr", False) as file:
+            os.makedirs(f"{file.part}/c/0")
+            harness.write_all(f"{file.part}/c/0/1", b"abc")
+            file.finish()
+        self.assertEqual(sorted(os.listdir(self.folder)), ["a.h5", "b.zarr"])
+        self.assertEqual(harness.read_all(f"{self.folder}/b.zarr/c/0/1"), b"abc")
+
+    def test_what_fails_and_what_a_killed_program_left_is_removed(self):
+        os.makedirs(os.path.join(pending.hidden_name(self.target), "a.h5", "deep"))
+        harness.write_all(os.path.join(pending.hidden_name(self.target), "other"), b"abc")
+        with self.assertRaisesRegex(ValueError, "bad"), pending.PendingFile(self.target, False) as file:
+            self.assertEqual(os.listdir(os.path.dirname(file.part)), [])
+            harness.write_all(file.part, b"abc")
+            raise ValueError("bad")
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_a_file_that_appears_meanwhile_is_not_replaced(self):
+        with self.assertRaises(FileExistsError), pending.PendingFile(self.target, False) as file:
+            harness.write_all(file.part, b"abc")
+            harness.write_all(self.target, b"mine")
+            file.finish()
+        self.assertEqual((os.listdir(self.folder), harness.read_all(self.target)), (["a.h5"], b"mine"))
+
+    def test_two_conversions_to_one_file_do_not_meet(self):
+        with pending.PendingFile(self.target, False) as file:
+            harness.write_all(file.part, b"abc")
+            with self.assertRaisesRegex(BlockingIOError, "another conversion"), pending.PendingFile(self.target, False):
+                pass
+            self.assertEqual(harness.read_all(file.part), b"abc")
+
+    def test_what_others_put_under_the_hidden_name_is_left_alone(self):
+        os.mkdir(os.path.join(self.folder, "theirs"))
+        harness.write_all(os.path.join(self.folder, "theirs", "a.h5"), b"theirs")
+        os.symlink("theirs", pending.hidden_name(self.target))
+        with self.assertRaises(PermissionError), pending.PendingFile(self.target, False):
+            pass
+        self.assertEqual(harness.read_all(os.path.join(self.folder, "theirs", "a.h5")), b"theirs")
 
 
 @opened
