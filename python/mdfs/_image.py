@@ -3,6 +3,7 @@
 import asyncio
 import concurrent.futures
 import ctypes
+import operator
 import os
 import types
 from types import TracebackType
@@ -12,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdfs import _attributes, _chunks, _library
+from mdfs._handle import Handle
 from mdfs._library import Geometry, Plan, Strides, Window, check, library
 from mdfs._selection import MOST_BOXES, Selection, result_shape, select
 
@@ -76,35 +78,20 @@ class Image:
             raise ValueError(f"mode {mode!r}: must be 'r' or 'r+'")
         self.path = os.path.abspath(os.fspath(path))
         self.mode = mode
-        self._handle: Optional[ctypes.c_void_p] = None
-        self._owner = 0
+        self._handle = Handle(self.path, os.O_RDONLY if mode == "r" else os.O_RDWR)
         self.refresh()
 
     # ---- the library
 
-    def _image(self) -> ctypes.c_void_p:
-        if self._handle is not None and self._owner == os.getpid():
-            return self._handle
-        if self._handle is None and self._owner < 0:
-            raise ValueError(f"{self.path}: the image is closed")
-        # The parent's handle stays the parent's: its descriptors are shared with it.
-        handle = ctypes.c_void_p()
-        flags = os.O_RDONLY if self.mode == "r" else os.O_RDWR
-        check(library().mdfs_open(os.fsencode(self.path), flags, ctypes.byref(handle)))
-        self._handle, self._owner = handle, os.getpid()
-        return handle
-
     def _info(self) -> Geometry:
         geometry = Geometry(struct_bytes=ctypes.sizeof(Geometry))
-        check(library().mdfs_info(self._image(), ctypes.byref(geometry)))
+        with self._handle as image:
+            check(library().mdfs_info(image, ctypes.byref(geometry)))
         return geometry
 
     def close(self) -> None:
-        """Closes the image; it cannot be used any more."""
-        handle, self._handle = self._handle, None
-        if handle is not None and self._owner == os.getpid():
-            library().mdfs_close(handle)
-        self._owner = -1
+        """Closes the image; it cannot be used any more. Reads and writes under way in other threads end before."""
+        self._handle.close()
 
     def __enter__(self) -> "Image":
         return self
@@ -114,7 +101,7 @@ class Image:
         self.close()
 
     def __del__(self) -> None:
-        if getattr(self, "_handle", None) is not None:
+        if hasattr(self, "_handle"):
             self.close()
 
     def __reduce__(self) -> Tuple[Any, ...]:
@@ -248,7 +235,6 @@ class Image:
             raise ValueError(f"{len(into)} arrays in out for {len(chosen)} windows")
         if len(chosen) < 2:
             return [self._read(selection, target) for selection, target in zip(chosen, into)]
-        self._image()
         return list(_pool().map(lambda both: self._read(both[0], both[1], alone=False), zip(chosen, into)))
 
     async def aread(self, window: Spec = Ellipsis, out: Optional[Array] = None) -> Any:
@@ -278,7 +264,8 @@ class Image:
         if selection.box_count != 1:
             raise IndexError("a plan is of one box")
         box, plan = self._window([runs[0] for runs in selection.runs]), Plan()
-        check(library().mdfs_plan(self._image(), ctypes.byref(box), ctypes.byref(plan)))
+        with self._handle as image:
+            check(library().mdfs_plan(image, ctypes.byref(box), ctypes.byref(plan)))
         return {"extents": plan.extents, "holes": plan.holes, "cached": plan.cached,
                 "disks": [{"bytes": disk.bytes, "requests": disk.requests, "runs": disk.runs}
                           for disk in plan.disks[:plan.disk_count]]}
@@ -316,7 +303,8 @@ class Image:
         for place, box in boxes:
             part = np.ascontiguousarray(buffer[place])
             window = self._window(box)
-            check(library().mdfs_write_window(self._image(), ctypes.byref(window), part.ctypes.data, part.nbytes, None))
+            with self._handle as image:
+                check(library().mdfs_write_window(image, ctypes.byref(window), part.ctypes.data, part.nbytes, None))
 
     def write(self, window: Spec, value: Any) -> None:
         """Replaces a window, as an assignment does."""
@@ -345,7 +333,8 @@ class Image:
 
     def sync(self) -> None:
         """Returns when all that was written is on the disks."""
-        check(library().mdfs_sync(self._image()))
+        with self._handle as image:
+            check(library().mdfs_sync(image))
 
     # ---- inside
 
@@ -357,7 +346,8 @@ class Image:
         if not isinstance(window, str):
             return window
         parsed = Window(struct_bytes=ctypes.sizeof(Window))
-        result = library().mdfs_parse_window(self._image(), os.fsencode(window), ctypes.byref(parsed))
+        with self._handle as image:
+            result = library().mdfs_parse_window(image, _library.encoded(window), ctypes.byref(parsed))
         if result < 0:
             raise ValueError(library().mdfs_last_error().decode("utf-8", "replace"))
         index: Tuple[Any, ...] = tuple(slice(parsed.start[axis], parsed.start[axis] + parsed.length[axis])
@@ -425,7 +415,6 @@ class Image:
             place, box = next(selection.boxes())
             self._read_box(buffer[place], box)
         elif alone and selection.box_count > 1:
-            self._image()
             for _ in _pool().map(lambda both: self._read_box(buffer[both[0]], both[1]), selection.boxes()):
                 pass
         else:
@@ -440,7 +429,8 @@ class Image:
         if not target.flags.c_contiguous:
             strides = Strides(*target.strides[:self._rank])
             reach = sum((length - 1) * step for length, step in zip(target.shape, target.strides)) + target.itemsize
-        check(library().mdfs_read_window(self._image(), ctypes.byref(window), target.ctypes.data, reach, strides))
+        with self._handle as image:
+            check(library().mdfs_read_window(image, ctypes.byref(window), target.ctypes.data, reach, strides))
 
 
 def open(path: Union[str, "os.PathLike[str]"], mode: str = "r") -> Image:  # pylint: disable=redefined-builtin
@@ -470,7 +460,7 @@ def create(path: Union[str, "os.PathLike[str]"], shape: Sequence[int], dtype: np
     spacing : mapping, optional
         From letters of axes to the distance between samples and its unit, such as {"x": (0.3, "um")}.
     """
-    lengths = [int(length) for length in shape]
+    lengths = [operator.index(length) for length in shape]
     if axes is None:
         axes = "zyx"[max(0, 3 - len(lengths)):]
     channels = 1
@@ -484,7 +474,8 @@ def create(path: Union[str, "os.PathLike[str]"], shape: Sequence[int], dtype: np
         raise TypeError(f"images have no samples of {kind}")
     if name not in _library.CODECS or (level and not (name == "zstd" and level.isdecimal() and 1 <= int(level) <= 19)):
         raise ValueError(f"codec {codec!r}: must be raw, zstd, or zstd:1 to zstd:19")
-    if not 1 <= len(lengths) <= _library.MAX_RANK or not 1 <= channels <= 0xffff or any(n < 0 for n in lengths):
+    if not 1 <= len(lengths) <= _library.MAX_RANK or not 1 <= channels <= 0xffff or any(
+            not 0 <= n < 1 << 64 for n in lengths):
         raise ValueError(f"no image has shape {tuple(shape)} with axes {axes!r}")
     geometry = Geometry(struct_bytes=ctypes.sizeof(Geometry), rank=len(lengths), type=_library.TYPES[kind.name],
                         channels=channels, codec=_library.CODECS[name],
@@ -493,17 +484,17 @@ def create(path: Union[str, "os.PathLike[str]"], shape: Sequence[int], dtype: np
     for axis, length in enumerate(lengths):
         geometry.shape[axis] = length
     if extent is not None:
-        if len(extent) != len(lengths) or any(not 1 <= int(length) <= 0xffffffff for length in extent):
+        if len(extent) != len(lengths) or any(not 1 <= operator.index(length) <= 0xffffffff for length in extent):
             raise ValueError(f"extent {tuple(extent)}: {len(lengths)} lengths are required, each of 1 or more")
         for axis, length in enumerate(extent):
-            geometry.extent[axis] = int(length)
+            geometry.extent[axis] = operator.index(length)
     for letter, (distance, unit) in (spacing or {}).items():
         if letter not in axes or len(unit.encode()) > 7 or not 0 < distance < float("inf"):
             raise ValueError(f"spacing of {letter!r}: must be of one of the axes {axes!r}, positive, and its unit must "
                              "have at most 7 bytes")
         geometry.spacing[axes.index(letter)] = distance
         geometry.unit[axes.index(letter)].value = unit.encode()
-    check(library().mdfs_create(os.fsencode(path), ctypes.byref(geometry), 0o666))
+    check(library().mdfs_create(_library.encoded(path), ctypes.byref(geometry), 0o666))
     return Image(path, "r+")
 
 

@@ -76,6 +76,14 @@ def library_version() -> str:
     return str(library().mdfs_version().decode())
 
 
+def encoded(text: Any) -> bytes:
+    """A path or a window for libmdfs, where a null byte would end it. ValueError if it has one."""
+    name = os.fsencode(text)
+    if b"\0" in name:
+        raise ValueError("embedded null byte")
+    return name
+
+
 def check(result: int) -> int:
     """The result of a call; OSError with the library's message if it is negative."""
     if result < 0:

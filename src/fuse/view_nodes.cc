@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <climits>
 
 #include "fuse/iiif_nodes.h"
 #include "fuse/reply.h"
@@ -419,6 +420,8 @@ Result<std::vector<volume::DirectoryEntry>> read_view_directory(Server& server, 
     names.emplace_back(views::kZarrName, DT_DIR);
     MDFS_TRY_ASSIGN(const views::ShownImage image, shown_image(server.volume(), node.spec.ino));
     for (const auto& [name, type] : zoom_names_in_view(image)) names.emplace_back(name, type);
+    // Nobody can open a longer name.
+    std::erase_if(names, [](const auto& entry) { return entry.first.size() > NAME_MAX; });
   }
   for (std::uint64_t i = offset; i < names.size() && entries.size() < limit; ++i)
     entries.push_back({.name = names[i].first, .ino = node.id, .type = names[i].second, .cookie = i + 1});

@@ -158,6 +158,13 @@ class Zoom(harness.MountTest):
             for path in ("dz.dzi", "dz_files", "iiif", "plane"):
                 self.assertFalse(os.path.lexists(self.at(f"{name}@/{path}")))
 
+    def test_every_listed_name_of_a_long_image_can_be_opened(self):
+        for length in range(249, 256):
+            self.image("n" * length, (30, 40))
+            view = os.path.join(self.volume.path, ".mdfs/img", os.path.relpath(self.at("n" * length), self.volume.path))
+            for name in os.listdir(view):
+                self.assertTrue(os.path.exists(f"{view}/{name}"), name)
+
     def test_tiles_that_do_not_exist_are_not_found(self):
         self.image("scan", (300, 300))
         for path in ("8/0_0.png", "9/2_0.jpg", "9/00_0.jpg", "10", "09", "9/0_0.jpg/x", "9/.jpg"):

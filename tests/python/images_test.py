@@ -11,6 +11,7 @@ import pathlib
 import pickle
 import random
 import sys
+import threading
 import unittest
 
 import numpy as np
@@ -202,6 +203,14 @@ class ImagesTest(harness.MountTest):
         with self.assertRaises(ValueError):
             mdfs.open(self.at("a"), "w")
 
+    def test_lengths_are_whole_numbers_that_fit(self):
+        for shape in ((2**64 + 5, 7), (2**70, 2), (-1, 2)):
+            self.assertRaises(ValueError, mdfs.create, self.at("k"), shape, "u1")
+        for shape in ((3.5, 3), ("5", "6")):
+            self.assertRaises(TypeError, mdfs.create, self.at("k"), shape, "u1")
+        self.assertRaises(TypeError, mdfs.create, self.at("k"), (30, 30), "u1", extent=(16.5, 16))
+        self.assertFalse(os.path.exists(self.at("k")))
+
     def test_errors_are_those_of_files(self):
         with self.assertRaises(FileNotFoundError):
             mdfs.open(self.at("none"))
@@ -220,6 +229,34 @@ class ImagesTest(harness.MountTest):
         image.close()
         with self.assertRaises(ValueError):
             image[0]  # pylint: disable=pointless-statement
+
+    def test_an_image_is_closed_while_others_read_it(self):
+        mdfs.imwrite(self.at("shared"), np.arange(512 * 600, dtype="u4").reshape(512, 600))
+        for _ in range(60):
+            image = mdfs.open(self.at("shared"))
+            seen = []
+
+            def read():
+                try:
+                    for at in range(30):
+                        seen.append(int(image[at, 3]) - (600 * at + 3))
+                except ValueError as error:
+                    seen.append("closed" in str(error))
+            threads = [threading.Thread(target=read) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            image.close()
+            for thread in threads:
+                thread.join()
+            self.assertTrue(all(value in (0, True) for value in seen), seen)
+            self.assertRaises(ValueError, image.read)
+
+    def test_no_null_byte_ends_a_name(self):
+        mdfs.imwrite(self.at("q"), np.zeros((3, 4), "u1"))
+        for call in (lambda: mdfs.open(self.at("q\0x")), lambda: mdfs.create(self.at("r\0x"), (3, 3), "u1"),
+                     lambda: mdfs.open(self.at("q")).read("y0\0+1")):
+            self.assertRaises(ValueError, call)
+        self.assertFalse(os.path.exists(self.at("r")))
 
     def test_a_plan_says_what_a_read_asks_of_the_disks(self):
         image = self.stored(noise((512, 512), "u1"), extent=(64, 64), codec="raw")
