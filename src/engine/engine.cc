@@ -120,6 +120,11 @@ Status Engine::read_window(OpenObject& object, const geometry::Window& window, s
   return parts_->reader.read_window(object, window, offset, into, stop);
 }
 
+bool Engine::read_cached_window(OpenObject& object, const geometry::Window& window, MutableBytes into) {
+  parts_->core.relocations.note_activity(parts_->core.environment);
+  return parts_->reader.read_cached(object, window, into);
+}
+
 Result<std::shared_ptr<WindowVersion>> Engine::pin_window(OpenObject& object, const geometry::Window& window) {
   if (!object.is_image()) return {Errc::kNotImage, "window of an ordinary file"};
   auto version = std::make_shared<WindowVersion>(parts_->core, object.shared_from_this(), window);

@@ -115,6 +115,7 @@ class VolumeImpl final : public MaintainedVolume {
   Status start_window(Ino ino, const geometry::Window& window) override;
   Status read_window(Ino ino, const geometry::Window& window, std::uint64_t offset, MutableBytes into,
                      const engine::Stop& stop) override;
+  Result<bool> read_cached_window(Ino ino, const geometry::Window& window, MutableBytes into) override;
   Result<std::unique_ptr<PinnedWindow>> pin_window(Ino ino, const geometry::Window& window) override;
   Status read_pinned(Ino ino, engine::WindowVersion& version, std::uint64_t offset, MutableBytes into,
                      const engine::Stop& stop);

@@ -67,7 +67,8 @@ Status Reader::consistently(OpenObject& object, const std::function<Status()>& a
   return attempt();
 }
 
-Status Reader::transfer(OpenObject& object, const Transfer& transfer, MutableBytes into, const Stop& stop) {
+std::vector<std::uint32_t> Reader::copy_cached(OpenObject& object, const Transfer& transfer, MutableBytes into,
+                                               bool first_only) {
   const bool together = core_.tasks.threads() > 1 && rows_of(object, transfer) >= kRowsWorthSharing;
   std::vector<std::uint32_t> missing;
   std::vector<Hit> hits;
@@ -84,6 +85,7 @@ Status Reader::transfer(OpenObject& object, const Transfer& transfer, MutableByt
     }
     if (!hit) {
       missing.push_back(i);
+      if (first_only) return missing;
     } else if (together) {
       held_bytes += buffer.size();
       hits.push_back({i, std::move(buffer)});
@@ -95,6 +97,11 @@ Status Reader::transfer(OpenObject& object, const Transfer& transfer, MutableByt
     }
   }
   copy_together(object, transfer, hits, into);
+  return missing;
+}
+
+Status Reader::transfer(OpenObject& object, const Transfer& transfer, MutableBytes into, const Stop& stop) {
+  std::vector<std::uint32_t> missing = copy_cached(object, transfer, into, false);
   core_.cache.count(transfer.parts.size() - missing.size(), missing.size());
   return missing.empty() ? Status{} : load_missing(object, transfer, missing, into, stop);
 }
@@ -175,6 +182,25 @@ Status Reader::read_window(OpenObject& object, const geometry::Window& window, s
     return window.channel ? read_channel(object, window, offset, into, nullptr, stop)
                           : read_box(object, geometry::byte_box(*object.image, window), offset, into, nullptr, stop);
   });
+}
+
+bool Reader::read_cached(OpenObject& object, const geometry::Window& window, MutableBytes into) {
+  if (!object.is_image() || window.channel || into.empty()) return false;
+  const geometry::Box box = geometry::byte_box(*object.image, window);
+  if (pass_bytes(object, &box, 0, into.size()) < into.size()) return false;
+  const Transfer plan = plan_window(object, box, 0, into.size());
+  for (unsigned i = 0; i < kOptimisticReads; ++i) {
+    const std::uint64_t before = object.swaps.load(std::memory_order_acquire);
+    if (before % 2 != 0) {  // for as long as it takes to exchange buffers in memory
+      const std::lock_guard wait(object.swapping);
+      continue;
+    }
+    if (!copy_cached(object, plan, into, true).empty()) return false;
+    if (object.swaps.load(std::memory_order_acquire) != before) continue;
+    core_.cache.count(plan.parts.size(), 0);
+    return true;
+  }
+  return false;
 }
 
 Status Reader::read_version(WindowVersion& version, std::uint64_t offset, MutableBytes into, const Stop& stop) {

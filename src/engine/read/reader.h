@@ -19,6 +19,9 @@ class Reader {
   Result<std::size_t> read(OpenObject& object, std::uint64_t offset, MutableBytes into, const Stop& stop);
   Status read_window(OpenObject& object, const geometry::Window& window, std::uint64_t offset, MutableBytes into,
                      const Stop& stop);
+  // The whole window, if the cache has it. False, with any bytes in `into`: a part is missing, one channel of many is
+  // asked for, or window writes keep coming. Waits for no disk.
+  bool read_cached(OpenObject& object, const geometry::Window& window, MutableBytes into);
   // The bytes of the version. Fails once the version has ended.
   Status read_version(WindowVersion& version, std::uint64_t offset, MutableBytes into, const Stop& stop);
   void start_window(OpenObject& object, const geometry::Window& window);
@@ -28,6 +31,9 @@ class Reader {
   // whole or not at all.
   Status consistently(OpenObject& object, const std::function<Status()>& attempt);
   Status transfer(OpenObject& object, const Transfer& transfer, MutableBytes into, const Stop& stop);
+  // Copies the parts that the cache has. Returns the others; with `first_only` at most one, and copies no further.
+  std::vector<std::uint32_t> copy_cached(OpenObject& object, const Transfer& transfer, MutableBytes into,
+                                         bool first_only);
   struct Hit {
     std::uint32_t part = 0;
     BufferRef buffer;
