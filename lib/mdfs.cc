@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/checked.h"
+#include "channel.h"
 #include "convert.h"
 #include "geometry/window_spec.h"
 #include "handle_pool.h"
@@ -25,6 +26,8 @@
 
 struct mdfs_image {
   std::unique_ptr<mdfs::client::HandlePool> pool;
+  std::uint64_t sample_bytes = 0, element_bytes = 0;  // never change; 0: unknown
+  mdfs::client::ImageChannel channel{};               // ends before the pool
 };
 
 namespace mdfs::client {
@@ -164,6 +167,40 @@ std::optional<ssize_t> read_small_window(mdfs_image* image, const mdfs_ioc_windo
   return static_cast<ssize_t>(call.window.bytes);
 }
 
+// The bytes of the window, if it can be one of the image.
+std::optional<std::uint64_t> bytes_of(const mdfs_image& image, const mdfs_ioc_window& window) {
+  std::uint64_t bytes = window.channel < 0 ? image.sample_bytes : image.element_bytes;
+  if (window.rank == 0 || window.rank > MDFS_IOC_MAX_RANK) return std::nullopt;
+  for (std::uint32_t axis = 0; axis < window.rank; ++axis) {
+    const auto more = checked_mul(bytes, window.length[axis]);
+    if (!more || *more == 0) return std::nullopt;
+    bytes = *more;
+  }
+  return bytes;
+}
+
+// The window through the channel. Nothing: there is none, or the call failed and the long way says why.
+std::optional<ssize_t> read_by_channel(mdfs_image* image, const mdfs_ioc_window& asked, std::byte* buffer,
+                                       std::size_t buffer_bytes, const std::int64_t* strides) {
+  const auto bytes = bytes_of(*image, asked);
+  if (!bytes) return std::nullopt;
+  bool read = false;
+  if (strides == nullptr) {
+    if (*bytes > buffer_bytes) return std::nullopt;
+    read = image->channel.read(image->pool->plain(), asked, *bytes,
+                               [buffer](ConstBytes samples) { std::memcpy(buffer, samples.data(), samples.size()); });
+  } else {
+    const StridedLayout layout{{asked.length, asked.rank},
+                               {strides, asked.rank},
+                               asked.channel < 0 ? image->sample_bytes : image->element_bytes};
+    const auto end = reach(layout);
+    if (!end.ok() || *end > buffer_bytes) return std::nullopt;
+    read = image->channel.read(image->pool->plain(), asked, *bytes,
+                               [buffer, &layout](ConstBytes samples) { scatter(layout, 0, samples, buffer); });
+  }
+  return read ? std::optional(static_cast<ssize_t>(*bytes)) : std::nullopt;
+}
+
 ssize_t move_window(mdfs_image* image, const mdfs_ioc_window* asked, std::byte* buffer, std::size_t buffer_bytes,
                     const std::int64_t* strides, bool writing) {
   if (image == nullptr || asked == nullptr || buffer == nullptr) return fail_errno(EINVAL, "a null pointer");
@@ -171,6 +208,8 @@ ssize_t move_window(mdfs_image* image, const mdfs_ioc_window* asked, std::byte* 
     last_error = image->pool->path() + ": opened for reading only";
     return -EBADF;
   }
+  if (!writing)
+    if (const auto read = read_by_channel(image, *asked, buffer, buffer_bytes, strides); read) return *read;
   if (!writing && strides == nullptr)
     if (const auto read = read_small_window(image, *asked, buffer, buffer_bytes); read) return *read;
   mdfs_ioc_window window = *asked;
@@ -222,6 +261,10 @@ int mdfs_open(const char* path, int flags, mdfs_image** image) {
     mdfs_ioc_geometry geometry;
     if (const int result = get_geometry((*pool)->plain(), path, geometry); result < 0) return result;
     *image = new mdfs_image{std::move(*pool)};
+    if (const auto known = to_geometry(geometry); known.ok()) {
+      (*image)->sample_bytes = known->sample_bytes();
+      (*image)->element_bytes = mdfs::geometry::element_bytes(known->type);
+    }
     return 0;
   });
 }

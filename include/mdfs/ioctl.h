@@ -293,6 +293,16 @@ struct mdfs_ioc_trim {
   } disks[MDFS_IOC_MAX_DISKS];
 };
 
+/* Access to windows through memory that is shared with the daemon, as libmdfs uses it: src/channel/layout.h. */
+struct mdfs_ioc_channel {
+  uint32_t struct_bytes; /* in: sizeof this structure */
+  uint32_t flags;        /* zero */
+  /* out; zero in the request */
+  uint8_t token[16]; /* redeemed once, over the socket, by a process of the caller's user */
+  char socket[64];   /* abstract name without its leading zero byte, zero padded */
+  uint64_t reserved[4];
+};
+
 /* Makes an empty ordinary file an image (needs write access). Its size becomes that of the canonical bytes. */
 #define MDFS_IOC_SET_GEOMETRY _IOW(MDFS_IOC_MAGIC, 1, struct mdfs_ioc_geometry)
 /* EINVAL on a file that is not an image. */
@@ -339,6 +349,9 @@ struct mdfs_ioc_trim {
 #define MDFS_IOC_LOST _IOWR(MDFS_IOC_MAGIC, 13, struct mdfs_ioc_lost)
 /* On any file or directory. One such call runs at a time. */
 #define MDFS_IOC_TRIM _IOWR(MDFS_IOC_MAGIC, 14, struct mdfs_ioc_trim)
+/* A one-time token for windows of this open image; needs a descriptor that is open for reading, whose last close
+ * withdraws the access. EOPNOTSUPP: the mount has no channel; EINVAL: not an image; EBUSY: too many tokens. */
+#define MDFS_IOC_CHANNEL _IOWR(MDFS_IOC_MAGIC, 15, struct mdfs_ioc_channel)
 
 #ifdef __cplusplus
 }

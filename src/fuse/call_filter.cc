@@ -132,6 +132,10 @@ std::vector<Rule> daemon_rules() {
       {"connect"},
       {"getsockopt"},
       {"setsockopt"},
+      // Memory of channels: made without a name, its size set and sealed.
+      {"memfd_create"},
+      {"ftruncate"},
+      {"fcntl", {SCMP_A1_32(SCMP_CMP_EQ, F_ADD_SEALS)}},
       // The terminal is left, the process that unmounts is waited for. perror(3), by which libfuse tells errors of the
       // kernel's device, duplicates a descriptor and asks whether it is of a terminal.
       {"dup"},

@@ -280,7 +280,8 @@ struct Belongings {
   std::vector<device::UniqueFd> descriptors;  // of disks
   std::unique_ptr<ControlServer> control;     // null: there is no runtime directory
   std::shared_ptr<device::UringContext> context;
-  std::unique_ptr<RequestRings> rings;  // null: all requests come from /dev/fuse
+  std::unique_ptr<RequestRings> rings;      // null: all requests come from /dev/fuse
+  std::shared_ptr<ChannelServer> channels;  // null: windows come through the kernel alone
   std::uint64_t cache_bytes = 0;
   PressureFiles pressure;
   device::UniqueFd memory_wake;  // eventfd
@@ -301,7 +302,7 @@ Result<std::unique_ptr<RequestRings>> make_rings(RingUse use, bool offered) {
 
 // Opens all that takes rights to open, and gives the rights up. Nothing that a disk holds has been looked at but
 // labels, and no thread of the daemon is ever anything but this.
-Result<Belongings> pack_and_confine(const Job& job) {
+Result<Belongings> pack_and_confine(const Job& job, Environment& environment) {
   const MountOptions& options = job.options;
   Belongings with;
   with.session = session_options(job);
@@ -323,6 +324,14 @@ Result<Belongings> pack_and_confine(const Job& job) {
   with.pressure = PressureFiles::open();
   with.memory_wake.reset(eventfd(0, EFD_CLOEXEC));
   if (!with.memory_wake.open()) return from_errno(errno, "eventfd");
+  if (options.channel) {
+    auto channels = ChannelServer::listen(environment, with.cache_bytes);
+    if (channels.ok()) {
+      with.channels = std::move(*channels);
+    } else {
+      spdlog::warn("no channels: {}", channels.error().message());
+    }
+  }
   MDFS_TRY(become(identity, {}));
   MDFS_TRY_ASSIGN(with.context, device::UringContext::create());
   MDFS_TRY_ASSIGN(with.rings, make_rings(options.io_uring, rings_offered));
@@ -339,9 +348,9 @@ Status serve(const Job& job, const Ready& ready) {
   mallopt(M_MMAP_THRESHOLD, kMmapThresholdBytes);
   mallopt(M_TRIM_THRESHOLD, kTrimThresholdBytes);
   umask(077);
-  MDFS_TRY_ASSIGN(Belongings with, pack_and_confine(job));
-
   SystemEnvironment environment;
+  MDFS_TRY_ASSIGN(Belongings with, pack_and_confine(job, environment));
+
   MDFS_TRY_ASSIGN(auto disks, adopt_disks(job.paths, std::move(with.descriptors), with.context));
   device::SystemWaiter waiter;
   std::shared_ptr<device::ModelledMachine> modelled;
@@ -358,6 +367,7 @@ Status serve(const Job& job, const Ready& ready) {
   ServerOptions server_settings = server_options(options, with.session, with.owner);
   server_settings.modelled = modelled;
   server_settings.trace = with.trace;
+  server_settings.channels = with.channels;
   MDFS_TRY_ASSIGN(auto server, Server::create(*volume, server_settings));
   // Ends before the volume does.
   const std::unique_ptr<ControlServer> control = std::move(with.control);

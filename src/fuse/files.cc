@@ -357,6 +357,7 @@ void op_release(fuse_req_t req, fuse_ino_t ino, fuse_file_info* fi) {
   // Bytes of a writer that has had no close of its own: the kernel's NFS server, or a file registered with io_uring.
   if (is_virtual(ino) && handle->writer && !handle->writer->empty() && !handle->refused)
     return apply_at_release(req, std::move(handle));
+  if (server.channels() != nullptr) server.channels()->close(handle.get());
   server.volume().release_file(handle->ino);
   fuse_reply_err(req, 0);
 }

@@ -369,6 +369,15 @@ mdfs_ioc_lost to_ioc_lost(const volume::LostFiles& found) {
   return out;
 }
 
+Status check_channel_request(const mdfs_ioc_channel& in) {
+  if (in.struct_bytes != sizeof in) return bad(fmt::format("struct_bytes is {}, not {}", in.struct_bytes, sizeof in));
+  mdfs_ioc_channel plain{};
+  plain.struct_bytes = in.struct_bytes;
+  static_assert(std::has_unique_object_representations_v<mdfs_ioc_channel>);
+  if (std::memcmp(&plain, &in, sizeof in) != 0) return bad("flags, answers and reserved fields must be zero");
+  return {};
+}
+
 Status check_zones_request(const mdfs_ioc_zones& in) {
   return all_zero(in.reserved) ? Status() : Status(bad("reserved fields must be zero"));
 }

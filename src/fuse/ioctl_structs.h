@@ -33,6 +33,7 @@ mdfs_ioc_volume to_ioc_volume(volume::Volume& volume);
 mdfs_ioc_fragmentation to_ioc_fragmentation(const volume::VolumeFragmentation& fragmentation,
                                             const volume::HomeState& home);
 mdfs_ioc_layout to_ioc_layout(const volume::LayoutPage& page);
+Status check_channel_request(const mdfs_ioc_channel& in);
 Status check_zones_request(const mdfs_ioc_zones& in);
 Status check_lost_request(const mdfs_ioc_lost& in);
 mdfs_ioc_lost to_ioc_lost(const volume::LostFiles& found);

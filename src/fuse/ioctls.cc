@@ -106,6 +106,27 @@ void read_now(fuse_req_t req, Ino ino, const Handle& handle, const void* in, std
   fuse_reply_ioctl(req, 0, buffer.bytes().data(), *bytes);
 }
 
+// Read access through shared memory, for this open file description.
+void channel_token(fuse_req_t req, Ino ino, const Handle& handle, const mdfs_ioc_channel& in) {
+  Server& server = server_of(req);
+  mdfs_ioc_channel out{};
+  const auto grant = [&]() -> Status {
+    MDFS_TRY(check_channel_request(in));
+    if (!can_read(handle.flags)) return Error{Errc::kAccessDenied, "not open for reading"};
+    if (server.channels() == nullptr) return Error{Errc::kNotSupported, "the mount has no channel"};
+    MDFS_TRY(server.volume().image_geometry(ino));
+    MDFS_TRY_ASSIGN(const ChannelToken token,
+                    server.channels()->grant(server.volume(), &handle, ino, fuse_req_ctx(req)->uid));
+    std::copy(token.begin(), token.end(), out.token);
+    return {};
+  };
+  if (const Status status = reading(req, grant); !status.ok()) return reply_error(req, status.error());
+  out.struct_bytes = sizeof out;
+  const std::string& name = server.channels()->name();
+  std::copy_n(name.begin(), std::min(name.size(), sizeof out.socket - 1), out.socket);
+  reply_with(req, out);
+}
+
 void unbind(fuse_req_t req, Handle& handle) {
   {
     const std::lock_guard lock(handle.mutex);
@@ -329,6 +350,9 @@ bool file_ioctl(fuse_req_t req, Ino ino, unsigned command, Handle& handle, const
       return true;
     case MDFS_IOC_APPLY:
       apply(req, handle);
+      return true;
+    case MDFS_IOC_CHANNEL:
+      with(std::type_identity<mdfs_ioc_channel>{}, [&](const auto& value) { channel_token(req, ino, handle, value); });
       return true;
     case MDFS_IOC_PLAN:
       with(std::type_identity<mdfs_ioc_plan>{}, [&](const auto& value) { plan(req, ino, value); });

@@ -83,6 +83,12 @@ Status set_io_uring(std::string_view value, MountOptions& options) {
   return {};
 }
 
+Status set_channel(std::string_view value, MountOptions& options) {
+  if (value != "on" && value != "off") return usage(fmt::format("channel={}: must be on or off", value));
+  options.channel = value == "on";
+  return {};
+}
+
 Status set_log(std::string_view value, MountOptions& options) {
   constexpr std::array<std::string_view, 7> kLevels = {"trace", "debug", "info", "warning", "error", "critical", "off"};
   if (std::find(kLevels.begin(), kLevels.end(), value) == kLevels.end())
@@ -204,6 +210,8 @@ constexpr std::array kRows = {
          "get requests through io_uring: auto, where the kernel has it switched on (the default), on or off",
          "auto,on,off"},
         set_io_uring},
+    Row{{"channel", "USE", "let libmdfs read windows through shared memory: on (the default) or off", "on,off"},
+        set_channel},
     Row{{"foreground", "", "stay in the foreground, and log to standard error"},
         [](std::string_view, MountOptions& options) -> Status {
           options.foreground = true;

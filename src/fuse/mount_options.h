@@ -28,6 +28,7 @@ struct MountOptions {
   bool cached_images = false;
   bool discard = false;
   RingUse io_uring = RingUse::kAuto;
+  bool channel = true;  // windows through shared memory
   volume::AtimeMode atime = volume::AtimeMode::kRelatime;
   geometry::AllocationPolicy policy = geometry::AllocationPolicy::kDefault;
   bool grouping = true;

@@ -264,6 +264,7 @@ void Server::run() {
   list_queue_ = std::make_unique<WorkQueue>(kListThreads);
   render_queue_ = std::make_unique<WorkQueue>(kRenderThreads);
   trim_queue_ = std::make_unique<WorkQueue>(1);
+  if (options_.channels) options_.channels->start(volume_, options_.trace.get());
   struct sigaction wake {};
   wake.sa_handler = [](int) {};
   sigaction(kWakeSignal, &wake, nullptr);
@@ -279,6 +280,7 @@ void Server::run() {
   running_ = false;
   if (status < 0) spdlog::error("the FUSE session ended with errno {}", -status);
   if (rings_) rings_->quiesce(kWakeSignal);
+  if (options_.channels) options_.channels->stop();
   // Jobs still queued answer their requests.
   apply_queue_.reset();
   long_queue_.reset();

@@ -14,6 +14,7 @@
 #include "device/modelled_machine.h"
 #include "device/unique_fd.h"
 #include "fuse/buffer_pool.h"
+#include "fuse/channel_server.h"
 #include "fuse/coherence.h"
 #include "fuse/filled_pages.h"
 #include "fuse/node_table.h"
@@ -39,6 +40,7 @@ struct ServerOptions {
   bool cached_images = false;                         // like a kernel that cannot map direct_io files
   std::shared_ptr<device::ModelledMachine> modelled;  // null: the disks are not modelled
   std::shared_ptr<TraceRecorder> trace;               // null: nothing is recorded
+  std::shared_ptr<ChannelServer> channels;            // null: windows come through the kernel alone
   std::size_t largest_request_bytes = engine::EngineOptions{}.largest_request_bytes;  // as the volume was opened with
   // That serve the kernel; each may hold a request of 1 MiB. More are started while all of them wait, up to the second
   // number, so that callers who wait for disks or memory do not stop the others.
@@ -77,7 +79,8 @@ class Server {
   views::StagingPool& staging() { return *staging_; }
   const std::shared_ptr<device::ModelledMachine>& modelled() const { return options_.modelled; }
   std::size_t largest_request_bytes() const { return options_.largest_request_bytes; }
-  TraceRecorder* trace() { return options_.trace.get(); }  // null: nothing is recorded
+  TraceRecorder* trace() { return options_.trace.get(); }        // null: nothing is recorded
+  ChannelServer* channels() { return options_.channels.get(); }  // null: there are none
   uid_t owner() const { return options_.owner; }
   // The kernel lets direct_io files be mapped shared: images need no page cache.
   bool maps_direct_files() const;

@@ -9,10 +9,11 @@ import pathlib
 import re
 import sys
 
-LAYERS = ["base", "geometry", "layout", "format", "codec", "model", "device", "alloc", "store", "engine", "volume",
-          "maintenance", "views", "fuse", "sim"]
+LAYERS = ["base", "channel", "geometry", "layout", "format", "codec", "model", "device", "alloc", "store", "engine",
+          "volume", "maintenance", "views", "fuse", "sim"]
 # Layers that use fewer than all those below them. sim is used by programs alone.
-ONLY_USES = {"layout": {"base", "geometry", "layout"}, "sim": {"base", "geometry", "layout", "model", "sim"}}
+ONLY_USES = {"channel": {"base", "channel"}, "layout": {"base", "geometry", "layout"},
+             "sim": {"base", "geometry", "layout", "model", "sim"}}
 
 # The subfolders of src/engine: includes go down this list, too. Files of src/engine itself lie beside all of them.
 ENGINE_FOLDERS = ["cache", "strips", "map", "read", "write", "relocate"]

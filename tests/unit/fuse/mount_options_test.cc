@@ -16,7 +16,8 @@ TEST(MountOptions, EveryWordOfAnFstabLineIsUnderstood) {
   MountOptions options;
   const Status status = parse_mount_options(
       "defaults,noauto,_netdev,user,x-systemd.automount,nosuid,nodev,ro,cache=1G,commit=30,degraded,noatime,"
-      "allow_other,max_window=64M,staging=/srv/tmp,model=gigaview-t800,trace=/tmp/t,foreground,io_uring=on,log=debug,,",
+      "allow_other,max_window=64M,staging=/srv/tmp,model=gigaview-t800,trace=/tmp/t,foreground,io_uring=on,"
+      "channel=off,log=debug,,",
       options);
   ASSERT_TRUE(status.ok()) << status.error().message();
   EXPECT_TRUE(options.read_only && options.degraded && options.foreground);
@@ -26,6 +27,7 @@ TEST(MountOptions, EveryWordOfAnFstabLineIsUnderstood) {
   EXPECT_EQ(options.staging_directory, "/srv/tmp");
   EXPECT_EQ(options.log_level, "debug");
   EXPECT_EQ(options.io_uring, RingUse::kOn);
+  EXPECT_FALSE(options.channel);
   EXPECT_EQ(options.model, "gigaview-t800");
   EXPECT_EQ(options.trace, "/tmp/t");
   EXPECT_EQ(options.atime, volume::AtimeMode::kNoAtime);
@@ -57,10 +59,10 @@ TEST(MountOptions, LaterWordsWin) {
 
 TEST(MountOptions, NonsenseIsNamed) {
   for (const char* word :
-       {"cache",    "cache=",       "model=",       "trace",     "cache=1",      "cache=-1", "cache=999999999999T",
-        "cache=1Q", "commit=0",     "commit=x",     "commit=-5", "commit=99999", "ro=1",     "log",
-        "log=loud", "max_window=1", "staging=here", "staging=",  "bogus",        "cach=1G",  "=",
-        "io_uring", "io_uring=1",   "allow_others"}) {
+       {"cache",    "cache=",       "model=",       "trace",       "cache=1",      "cache=-1", "cache=999999999999T",
+        "cache=1Q", "commit=0",     "commit=x",     "commit=-5",   "commit=99999", "ro=1",     "log",
+        "log=loud", "max_window=1", "staging=here", "staging=",    "bogus",        "cach=1G",  "=",
+        "io_uring", "io_uring=1",   "channel=auto", "allow_others"}) {
     MountOptions options;
     const Status status = parse_mount_options(word, options);
     ASSERT_FALSE(status.ok()) << word;

@@ -1,0 +1,73 @@
+// The shared memory of a channel between libmdfs and the daemon, and the messages of its socket.
+//
+// The daemon makes the memory, seals its size and trusts nothing in it. The memory begins with a Header and kSlots
+// slots; the data area follows at kAreaOffset. A slot is one request. The client fills it, sets its bit in `submitted`,
+// and wakes the daemon if that sleeps. The daemon copies the slot, checks the copy, puts the samples into the data area
+// and sets the state to kDone. Requests end in any order.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "mdfs/ioctl.h"
+
+namespace mdfs::channel {
+
+inline constexpr unsigned kSlots = 64;  // requests in flight: one bit each of Header::submitted
+inline constexpr std::size_t kAreaOffset = 32u << 10;
+inline constexpr std::uint64_t kLeastAreaBytes = 128u << 10;
+inline constexpr std::uint64_t kMostAreaBytes = 64u << 20;
+
+struct Header {
+  alignas(64) std::atomic<std::uint64_t> submitted;  // a bit for each slot with a new request
+  alignas(64) std::atomic<std::uint32_t> doorbell;   // futex on which the daemon waits
+  std::atomic<std::uint32_t> sleeping;               // the daemon waits, or is about to
+  std::atomic<std::uint32_t> alive;                  // 1 until the daemon frees the pages, which then read as zeros
+};
+
+// State of a slot, a futex on which the client waits.
+enum State : std::uint32_t { kIdle, kSubmitted, kAwaited, kDone };  // kAwaited: submitted, and the client sleeps
+
+struct Request {
+  mdfs_ioc_window window;
+  std::uint32_t image;     // number from the answer to kAttach
+  std::uint32_t reserved;  // zero
+  std::uint64_t offset;    // of the samples in the data area
+  std::uint64_t bytes;     // of the window
+};
+
+struct Slot {
+  alignas(256) std::atomic<std::uint32_t> state;
+  std::int32_t error;  // errno, 0: the samples are there
+  Request request;
+};
+
+static_assert(sizeof(Slot) == 256 && std::is_trivially_copyable_v<Request>);
+static_assert(sizeof(Header) + kSlots * sizeof(Slot) <= kAreaOffset);
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free);
+
+// ---- the socket, SOCK_SEQPACKET
+
+enum Operation : std::uint32_t {
+  kAttach = 1,  // redeems a token; answered
+  kDetach = 2,  // gives an image back; not answered
+};
+
+struct Message {
+  std::uint32_t operation;
+  std::uint32_t image;       // kDetach
+  std::uint8_t token[16];    // kAttach
+  std::uint64_t area_bytes;  // first kAttach of a connection: the data area that the client would like
+};
+
+// The answer to the first kAttach carries the descriptor of the memory.
+struct Answer {
+  std::int32_t error;  // errno
+  std::uint32_t image;
+  std::uint64_t area_bytes;
+};
+
+}  // namespace mdfs::channel

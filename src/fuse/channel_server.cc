@@ -1,0 +1,229 @@
+// The socket of channels.
+// SPDX-License-Identifier: Apache-2.0
+#include "fuse/channel_server.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/log.h"
+
+namespace mdfs::fuse {
+namespace {
+
+constexpr unsigned kQueueThreads = 2, kMostQueueThreads = 16;  // each waits for disks
+constexpr int kBacklog = 64;
+constexpr int kLeavingMs = 10;        // between two looks at clients that end
+constexpr int kIntroductionMs = 200;  // between two looks at those without a token
+constexpr int kOutOfDescriptorsMs = 100;
+
+// Without waiting: an answer that does not fit means a client that does not read.
+bool send_answer(int socket, const channel::Answer& answer, int descriptor) {
+  iovec vector{const_cast<channel::Answer*>(&answer), sizeof answer};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof descriptor)] = {};
+  msghdr message{};
+  message.msg_iov = &vector;
+  message.msg_iovlen = 1;
+  if (descriptor >= 0) {
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    cmsghdr* const part = CMSG_FIRSTHDR(&message);
+    part->cmsg_level = SOL_SOCKET;
+    part->cmsg_type = SCM_RIGHTS;
+    part->cmsg_len = CMSG_LEN(sizeof descriptor);
+    std::memcpy(CMSG_DATA(part), &descriptor, sizeof descriptor);
+  }
+  return ::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == static_cast<ssize_t>(sizeof answer);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ChannelServer>> ChannelServer::listen(Environment& environment, std::uint64_t cache_bytes) {
+  const std::string name = fmt::format("mdfs-channel-{:016x}{:016x}", environment.random(), environment.random());
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::copy(name.begin(), name.end(), address.sun_path + 1);
+  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  device::UniqueFd listener(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  device::UniqueFd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!listener.open() || !wake.open() ||
+      ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), length) != 0 ||
+      ::listen(listener.get(), kBacklog) != 0)
+    return from_errno(errno, "socket of channels");
+  return std::unique_ptr<ChannelServer>(
+      new ChannelServer(name, std::move(listener), std::move(wake), environment, cache_bytes));
+}
+
+void ChannelServer::start(volume::Volume& volume, TraceRecorder* trace) {
+  queue_ = std::make_unique<WorkQueue>(kQueueThreads, kMostQueueThreads);
+  context_.emplace(ChannelContext{volume, *queue_, trace});
+  thread_ = std::thread([this] { run(); });
+}
+
+void ChannelServer::stop() {
+  if (!thread_.joinable()) return;
+  const std::uint64_t one = 1;
+  if (::write(wake_.get(), &one, sizeof one) != sizeof one) spdlog::error("waking the channels: errno {}", errno);
+  thread_.join();
+  queue_.reset();
+  grants_.withdraw_all();
+}
+
+Result<ChannelToken> ChannelServer::grant(volume::Volume& volume, const void* holder, volume::Ino ino, uid_t user) {
+  MDFS_TRY_ASSIGN(auto grant, ChannelGrant::make(volume, ino, user));
+  return grants_.add(holder, std::move(grant), environment_);
+}
+
+void ChannelServer::close(const void* holder) {
+  if (!grants_.withdraw(holder)) return;
+  std::vector<std::shared_ptr<ChannelClient>> clients;  // the end of a grant may wait for disks
+  {
+    const std::lock_guard lock(mutex_);
+    clients = clients_;
+  }
+  for (const auto& client : clients) client->remove_withdrawn();
+}
+
+void ChannelServer::run() {
+  bool accepts = true;
+  for (;;) {
+    std::vector<pollfd> all = {{wake_.get(), POLLIN, 0}, {accepts ? listener_.get() : -1, POLLIN, 0}};
+    bool introductions = false;
+    for (const Peer& peer : peers_) {
+      all.push_back({peer.socket.get(), POLLIN, 0});
+      introductions |= peer.client == nullptr;
+    }
+    const int wait = !leaving_.empty() ? kLeavingMs
+                     : introductions   ? kIntroductionMs
+                     : accepts         ? -1
+                                       : kOutOfDescriptorsMs;
+    accepts = true;
+    const int ready = ::poll(all.data(), all.size(), wait);
+    if (ready > 0 && all[0].revents != 0) break;
+    const auto now = std::chrono::steady_clock::now();
+    std::vector<Peer> staying;
+    for (std::size_t i = 0; i < peers_.size(); ++i) {
+      Peer& peer = peers_[i];
+      const bool heard = ready > 0 && all[i + 2].revents != 0;
+      const bool late = peer.client == nullptr && now - peer.since > kMostIntroduction;
+      if ((heard && !hear(peer)) || (late && peer.client == nullptr)) {
+        drop(std::move(peer));
+      } else {
+        staying.push_back(std::move(peer));
+      }
+    }
+    peers_ = std::move(staying);
+    if (ready > 0 && all[1].revents != 0) {
+      const int socket = ::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+      accepts = socket >= 0;
+      if (accepts) accept_peer(device::UniqueFd(socket));
+    }
+    reap();
+  }
+  for (Peer& peer : std::exchange(peers_, {})) drop(std::move(peer));
+  while (!leaving_.empty()) {
+    reap();
+    if (!leaving_.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(kLeavingMs));
+  }
+}
+
+void ChannelServer::accept_peer(device::UniqueFd socket) {
+  ucred who{};
+  socklen_t length = sizeof who;
+  if (peers_.size() >= kMostSockets || ::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &who, &length) != 0) return;
+  peers_.push_back({std::move(socket), who.uid, who.pid, std::chrono::steady_clock::now(), nullptr, 0});
+}
+
+bool ChannelServer::hear(Peer& peer) {
+  channel::Message message{};
+  const ssize_t count = ::recv(peer.socket.get(), &message, sizeof message, MSG_DONTWAIT | MSG_TRUNC);
+  if (count < 0) return errno == EAGAIN || errno == EINTR;
+  if (count != static_cast<ssize_t>(sizeof message)) return false;  // gone, or of another protocol
+  switch (message.operation) {
+    case channel::kAttach:
+      return attach(peer, message);
+    case channel::kDetach:
+      if (peer.client == nullptr) return false;
+      peer.client->remove_image(message.image);
+      return true;
+    default:
+      return false;
+  }
+}
+
+// A wrong token ends the connection.
+bool ChannelServer::attach(Peer& peer, const channel::Message& message) {
+  ChannelToken token;
+  std::copy(std::begin(message.token), std::end(message.token), token.begin());
+  auto grant = grants_.redeem(token, peer.user);
+  if (grant == nullptr) return false;
+  const bool is_first = peer.client == nullptr;
+  Status status = is_first ? make_client(peer, message.area_bytes) : Status{};
+  channel::Answer answer{};
+  if (status.ok()) {
+    const auto image = peer.client->add_image(std::move(grant));
+    if (image.ok()) {
+      answer.image = *image;
+    } else {
+      status = image.error();
+    }
+  }
+  answer.error = status.ok() ? 0 : status.error().posix_errno();
+  answer.area_bytes = peer.area_bytes;
+  const bool shares = is_first && peer.client != nullptr;
+  const bool sent = send_answer(peer.socket.get(), answer, shares ? peer.client->memory().descriptor().get() : -1);
+  if (shares) peer.client->memory().close_descriptor();
+  return sent && peer.client != nullptr;
+}
+
+Status ChannelServer::make_client(Peer& peer, std::uint64_t asked_bytes) {
+  const std::uint64_t area = budget_.take(peer.user, asked_bytes);
+  if (area == 0) return Error{Errc::kBusy, "memory of channels"};
+  auto memory = ChannelMemory::make(area);
+  if (!memory.ok()) {
+    budget_.give_back(peer.user, area);
+    return memory.error();
+  }
+  auto client = std::make_shared<ChannelClient>(*context_, std::move(memory).value(), peer.process);
+  if (Status status = client->start(); !status.ok()) {
+    budget_.give_back(peer.user, area);
+    return status;
+  }
+  peer.client = std::move(client);
+  peer.area_bytes = area;
+  const std::lock_guard lock(mutex_);
+  clients_.push_back(peer.client);
+  return {};
+}
+
+void ChannelServer::drop(Peer peer) {
+  if (peer.client == nullptr) return;
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase(clients_, peer.client);
+  }
+  peer.client->end();
+  leaving_.push_back(std::move(peer));
+}
+
+// Frees clients whose last request has ended.
+void ChannelServer::reap() {
+  std::erase_if(leaving_, [this](const Peer& peer) {
+    if (peer.client->has_ended() && peer.client.use_count() == 1) {
+      budget_.give_back(peer.user, peer.area_bytes);
+      return true;
+    }
+    peer.client->end();
+    return false;
+  });
+}
+
+}  // namespace mdfs::fuse
