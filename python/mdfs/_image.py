@@ -3,6 +3,7 @@
 import asyncio
 import concurrent.futures
 import ctypes
+import errno
 import operator
 import os
 import types
@@ -20,6 +21,7 @@ from mdfs._selection import MOST_BOXES, Selection, result_shape, select
 Array = npt.NDArray[Any]
 Spec = Union[str, Any]  # "y50+30,x100+40", or an index
 
+WRONG_WINDOW = (-errno.EINVAL, -errno.ERANGE, -errno.EOVERFLOW)  # a specification that is none, or outside the image
 READERS = 16  # windows under way at once, of read_many() and of indices that select many boxes
 BOX_BYTES = 16 << 20  # of an image that is read as a whole, at a time
 _executor: Tuple[int, Optional[concurrent.futures.ThreadPoolExecutor]] = (0, None)
@@ -348,8 +350,9 @@ class Image:
         parsed = Window(struct_bytes=ctypes.sizeof(Window))
         with self._handle as image:
             result = library().mdfs_parse_window(image, _library.encoded(window), ctypes.byref(parsed))
-        if result < 0:
+        if result in WRONG_WINDOW:
             raise ValueError(library().mdfs_last_error().decode("utf-8", "replace"))
+        check(result)
         index: Tuple[Any, ...] = tuple(slice(parsed.start[axis], parsed.start[axis] + parsed.length[axis])
                                        for axis in range(self._rank))
         if self._channels > 1 and parsed.channel >= 0:
@@ -390,6 +393,8 @@ class Image:
     def _read(self, selection: Selection, out: Optional[Array], alone: bool = True) -> Any:
         if out is not None:
             wanted = result_shape(selection)
+            if not isinstance(out, np.ndarray):
+                raise TypeError(f"out: a {type(out).__name__}; must be an array of NumPy")
             if out.shape != wanted or out.dtype != self._dtype:
                 raise ValueError(f"out: {out.dtype} of shape {out.shape}; must be {self._dtype} of shape {wanted}")
             if not out.flags.writeable:

@@ -10,6 +10,7 @@ import os
 import pathlib
 import pickle
 import random
+import signal
 import sys
 import threading
 import unittest
@@ -229,6 +230,22 @@ class ImagesTest(harness.MountTest):
         image.close()
         with self.assertRaises(ValueError):
             image[0]  # pylint: disable=pointless-statement
+
+    def test_errors_of_the_volume_are_no_wrong_windows(self):
+        mdfs.imwrite(self.at("gone"), np.zeros((3, 4), "u1"))
+        image = mdfs.open(self.at("gone"))
+        for window in ("y9", "q1", "", "y99999999999999999999"):
+            self.assertRaises(ValueError, image.read, window)
+        self.assertRaises(TypeError, image.read, np.s_[0:2], out=[1])
+        image.sync()
+        os.kill(self.volume.daemon(), signal.SIGKILL)
+        try:
+            self.assertRaises(OSError, image.read, "all")
+            self.assertRaises(OSError, image.read, np.s_[0])
+        finally:
+            image.close()
+            self.volume.unmount()
+            self.volume.mount()
 
     def test_an_image_is_closed_while_others_read_it(self):
         mdfs.imwrite(self.at("shared"), np.arange(512 * 600, dtype="u4").reshape(512, 600))
