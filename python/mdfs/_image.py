@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mdfs import _attributes, _chunks, _library
+from mdfs._append import append_whole
 from mdfs._handle import Handle
 from mdfs._library import Geometry, Plan, Strides, Window, check, library
 from mdfs._selection import MOST_BOXES, Selection, result_shape, select
@@ -110,13 +111,16 @@ class Image:
         return Image, (self.path, self.mode)
 
     def refresh(self) -> None:
-        """Takes over the shape that the image has now."""
+        """Takes over the shape that the image has now, in whole places of the slowest axis."""
         geometry = self._geometry = self._info()
         self._rank, self._channels = geometry.rank, geometry.channels
         last = (self._channels,) if self._channels > 1 else ()
         names = {number: name for name, number in _library.TYPES.items()}
         self._dtype = np.dtype(names[geometry.type])
         self._shape = tuple(geometry.shape[:self._rank]) + last
+        # A frame counts when all of it is there: another program may be appending it.
+        if self._frame_bytes() > 0:
+            self._shape = (geometry.size_bytes // self._frame_bytes(),) + self._shape[1:]
         self._chunks = tuple(geometry.extent[:self._rank]) + last
 
     # ---- what it is
@@ -315,6 +319,9 @@ class Image:
     def append(self, frames: Any) -> None:
         """Adds one place, or several, at the end of the slowest axis.
 
+        Programs that append with this package take turns. What is left of a frame of one that was killed is cut off
+        before, and what fails, such as for lack of space, adds nothing.
+
         Parameters
         ----------
         frames : array
@@ -324,14 +331,17 @@ class Image:
         given = _samples(frames, self._dtype)
         if given.shape[1:] != self._shape[1:] and given.shape != self._shape[1:]:
             raise ValueError(f"frames of {given.shape} do not fit an image of {self._shape}")
-        rest = memoryview(np.ascontiguousarray(given).tobytes())
-        file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+        frames_bytes = memoryview(np.ascontiguousarray(given).tobytes())
+        file = os.open(self.path, os.O_WRONLY | os.O_CLOEXEC)
         try:
-            while rest:
-                rest = rest[os.write(file, rest):]
+            append_whole(file, frames_bytes, self._frame_bytes())
         finally:
             os.close(file)
         self.refresh()
+
+    def _frame_bytes(self) -> int:
+        """Of one place on the slowest axis."""
+        return int(np.prod(self._shape[1:], dtype=object)) * self._dtype.itemsize
 
     def sync(self) -> None:
         """Returns when all that was written is on the disks."""

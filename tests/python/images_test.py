@@ -180,6 +180,55 @@ class ImagesTest(harness.MountTest):
         other.refresh()
         self.assertEqual(len(other), 6)
 
+    def test_a_part_of_a_frame_neither_counts_nor_shifts_what_follows(self):
+        film = mdfs.create(self.at("film"), (0, 10, 10), "u1", axes="tyx")
+        film.append(np.full((2, 10, 10), 1, "u1"))
+        os.truncate(self.at("film"), 150)
+        self.assertEqual(mdfs.open(self.at("film")).shape, (1, 10, 10))
+        film.append(np.full((1, 10, 10), 7, "u1"))
+        self.assertEqual([int(frame.mean()) for frame in mdfs.imread(self.at("film"))], [1, 7])
+
+    def test_an_append_that_fails_adds_nothing(self):
+        volume = harness.Mounted(disks=2, size="16M")
+        self.addCleanup(volume.remove)
+        film = mdfs.create(volume / "film", (0, 1500, 1500), "u1", axes="tyx", codec="raw")
+        with open(volume / "other", "wb") as other:
+            other.write(bytes(range(256)) * (6 << 12))
+        frames = [noise((1, 1500, 1500), "u1", seed) for seed in range(20)]
+        stored = 0
+        with self.assertRaises(OSError):
+            for frame in frames:
+                film.append(frame)
+                stored += 1
+        self.assertGreater(stored, 1)
+        self.assertEqual(mdfs.open(volume / "film").shape[0], stored)
+        os.unlink(volume / "other")
+        harness.run(harness.MDFS, "volume", "sync", volume.path)
+        film.append(frames[stored])
+        np.testing.assert_array_equal(mdfs.imread(volume / "film"), np.concatenate(frames[:stored + 1]))
+        film.close()
+        volume.unmount()
+
+    def test_readers_see_whole_frames_while_others_append(self):
+        mdfs.create(self.at("film"), (0, 1500, 1500), "u1", axes="tyx", codec="raw").close()
+
+        def append(value):
+            film = mdfs.open(self.at("film"), "r+")
+            for _ in range(4):
+                film.append(np.full((1500, 1500), value, "u1"))
+        threads = [threading.Thread(target=append, args=(value,)) for value in (3, 5, 9)]
+        for thread in threads:
+            thread.start()
+        film, seen = mdfs.open(self.at("film")), 0
+        while seen < 12:
+            alive = any(thread.is_alive() for thread in threads)
+            film.refresh()
+            self.assertTrue(alive or len(film) == 12)
+            for frame in range(seen, len(film)):
+                self.assertEqual(len(np.unique(film[frame])), 1)
+            seen = len(film)
+        os.unlink(self.at("film"))
+
     def test_an_image_is_made_as_asked_or_not_at_all(self):
         image = mdfs.create(self.at("a"), (4, 100, 200, 3), "f4", axes="zyxc", extent=(2, 50, 60), codec="zstd:7",
                             spacing={"z": (2, "um"), "x": (0.25, "um")})
