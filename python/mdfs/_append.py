@@ -8,8 +8,8 @@ import os
 def append_whole(file: int, data: memoryview, frame_bytes: int) -> None:
     """Writes the data behind the last whole frame of a file that is open for writing, or leaves the whole frames alone.
 
-    The lock lasts until the file is closed: appenders take turns. A part of a frame at the end is what a killed appender
-    has left; it is cut off.
+    The lock lasts until the file is closed: appenders take turns. A part of a frame at the end, which a killed appender
+    has left, is cut off.
     """
     fcntl.flock(file, fcntl.LOCK_EX)
     size = os.fstat(file).st_size
