@@ -176,6 +176,12 @@ class Serve(harness.MountTest):
         for one in idle:
             one.close()
 
+    def test_a_second_server_at_the_port_of_another_is_refused(self):
+        done = subprocess.run([harness.MDFS, "serve", self.volume.path, "--listen", f"127.0.0.1:{self.port}"],
+                              capture_output=True, text=True, check=False, timeout=30)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("in use", done.stderr)
+
     def test_addresses_of_the_network_need_public(self):
         done = subprocess.run([harness.MDFS, "serve", self.volume.path, "--listen", "0.0.0.0:0"], capture_output=True,
                               text=True, check=False)

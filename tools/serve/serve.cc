@@ -206,6 +206,11 @@ Status serve(const Options& options, const std::function<void(int port)>& listen
   server.set_write_timeout(kTimeoutSeconds);
   server.set_payload_max_length(kMaxBodyBytes);
   server.set_tcp_nodelay(true);
+  // Not SO_REUSEPORT, the library's default: a second server would take half of the connections.
+  server.set_socket_options([](socket_t socket) {
+    const int yes = 1;
+    ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  });
   server.set_default_headers({{"Access-Control-Allow-Origin", "*"},
                               {"Access-Control-Expose-Headers", "Content-Length, Content-Range, ETag"},
                               {"X-Content-Type-Options", "nosniff"}});
