@@ -17,10 +17,14 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/checked.h"
+#include "base/socket_message.h"
+#include "channel/address.h"
 #include "channel/wait.h"
 
 namespace mdfs::client {
@@ -60,22 +64,10 @@ bool is_switched_off() {
   return value != nullptr && std::string_view(value) == "off";
 }
 
-// A descriptor that came with an answer, or -1.
-int received_descriptor(msghdr& message) {
-  for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part)) {
-    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS || part->cmsg_len < CMSG_LEN(sizeof(int)))
-      continue;
-    int descriptor = -1;
-    std::memcpy(&descriptor, CMSG_DATA(part), sizeof descriptor);
-    return descriptor;
-  }
-  return -1;
-}
-
 }  // namespace
 
 std::int64_t AreaAllocator::take(std::uint64_t bytes) {
-  const std::uint64_t whole = in_pages(bytes);
+  const std::uint64_t whole = align_up(bytes, kPageBytes);
   for (auto part = free_.begin(); part != free_.end(); ++part) {
     if (part->second < whole) continue;
     const auto [offset, length] = *part;
@@ -87,7 +79,7 @@ std::int64_t AreaAllocator::take(std::uint64_t bytes) {
 }
 
 void AreaAllocator::give_back(std::uint64_t offset, std::uint64_t bytes) {
-  std::uint64_t length = in_pages(bytes);
+  std::uint64_t length = align_up(bytes, kPageBytes);
   auto next = free_.lower_bound(offset);
   if (next != free_.end() && next->first == offset + length) {
     length += next->second;
@@ -104,11 +96,9 @@ void AreaAllocator::give_back(std::uint64_t offset, std::uint64_t bytes) {
 }
 
 std::shared_ptr<Channel> Channel::connect(const std::string& name) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (name.empty() || name.size() + 1 > sizeof address.sun_path) return nullptr;
-  std::copy(name.begin(), name.end(), address.sun_path + 1);
-  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  sockaddr_un address;
+  const socklen_t length = channel::fill_address(name, address);
+  if (length == 0) return nullptr;
   // Without waiting for room in the queue of the socket.
   const int socket = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (socket < 0) return nullptr;
@@ -179,19 +169,13 @@ bool Channel::add_image(const std::uint8_t (&token)[16], std::uint32_t& image) {
     return false;
   }
   channel::Answer answer{};
-  iovec vector{&answer, sizeof answer};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
-  msghdr received{};
-  received.msg_iov = &vector;
-  received.msg_iovlen = 1;
-  received.msg_control = control;
-  received.msg_controllen = sizeof control;
-  const ssize_t count = ::recvmsg(socket_, &received, MSG_CMSG_CLOEXEC);
-  const int descriptor = count >= 0 ? received_descriptor(received) : -1;
-  bool good = count == static_cast<ssize_t>(sizeof answer) && answer.error == 0;
-  if (good && start_ == nullptr) good = descriptor >= 0 && map(descriptor, answer.area_bytes);
-  if (descriptor >= 0) ::close(descriptor);
-  if (count != static_cast<ssize_t>(sizeof answer)) ended_ = true;
+  const ReceivedMessage received = receive_message(socket_, std::as_writable_bytes(std::span(&answer, 1)), 1);
+  const bool whole = received.bytes == static_cast<ssize_t>(sizeof answer);
+  bool good = whole && answer.error == 0;
+  if (good && start_ == nullptr)
+    good = !received.descriptors.empty() && map(received.descriptors.front(), answer.area_bytes);
+  for (const int descriptor : received.descriptors) ::close(descriptor);
+  if (!whole) ended_ = true;
   image = answer.image;
   return good;
 }

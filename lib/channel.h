@@ -27,7 +27,6 @@ class AreaAllocator {
   // The first part that is large enough, so that the same few pages stay in the processor's cache. -1: none is.
   std::int64_t take(std::uint64_t bytes);
   void give_back(std::uint64_t offset, std::uint64_t bytes);
-  static std::uint64_t in_pages(std::uint64_t bytes) { return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes; }
 
  private:
   std::map<std::uint64_t, std::uint64_t> free_;  // offset, bytes; no two touch
@@ -59,10 +58,8 @@ class Channel {
   static std::shared_ptr<Channel> connect(const std::string& name);
   bool add_image(const std::uint8_t (&token)[16], std::uint32_t& image);
   bool map(int descriptor, std::uint64_t area_bytes);
-  channel::Header& header() const { return *reinterpret_cast<channel::Header*>(start_); }
-  channel::Slot& slot(unsigned index) const {
-    return reinterpret_cast<channel::Slot*>(start_ + sizeof(channel::Header))[index];
-  }
+  channel::Header& header() const { return channel::header_in(start_); }
+  channel::Slot& slot(unsigned index) const { return channel::slot_in(start_, index); }
   int take_slot(std::uint64_t bytes, std::uint64_t& offset);
   void submit(unsigned index);
   bool wait(channel::Slot& slot);

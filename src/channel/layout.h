@@ -45,6 +45,12 @@ struct Slot {
   Request request;
 };
 
+// In the memory of a channel.
+inline Header& header_in(std::byte* memory) { return *reinterpret_cast<Header*>(memory); }
+inline Slot& slot_in(std::byte* memory, unsigned index) {
+  return reinterpret_cast<Slot*>(memory + sizeof(Header))[index];
+}
+
 static_assert(sizeof(Slot) == 256 && std::is_trivially_copyable_v<Request>);
 static_assert(sizeof(Header) + kSlots * sizeof(Slot) <= kAreaOffset);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free);

@@ -42,10 +42,6 @@ ChannelMemory::~ChannelMemory() {
   ::munmap(start_, bytes);
 }
 
-channel::Slot& ChannelMemory::slot(unsigned index) const {
-  return reinterpret_cast<channel::Slot*>(start_ + sizeof(channel::Header))[index];
-}
-
 channel::Request ChannelMemory::copy_request(unsigned index) const {
   channel::Request copy;
   std::memcpy(&copy, &slot(index).request, sizeof copy);

@@ -25,8 +25,8 @@ class ChannelMemory {
   const device::UniqueFd& descriptor() const { return descriptor_; }
   void close_descriptor() { descriptor_.reset(); }
 
-  channel::Header& header() const { return *reinterpret_cast<channel::Header*>(start_); }
-  channel::Slot& slot(unsigned index) const;
+  channel::Header& header() const { return channel::header_in(start_); }
+  channel::Slot& slot(unsigned index) const { return channel::slot_in(start_, index); }
   std::uint64_t area_bytes() const { return area_bytes_; }
   // A copy, of which no field changes any more.
   channel::Request copy_request(unsigned index) const;

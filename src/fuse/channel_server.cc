@@ -11,10 +11,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
+#include <span>
 #include <utility>
 
 #include "base/log.h"
+#include "base/socket_message.h"
+#include "channel/address.h"
 
 namespace mdfs::fuse {
 namespace {
@@ -25,33 +27,12 @@ constexpr int kLeavingMs = 10;        // between two looks at clients that end
 constexpr int kIntroductionMs = 200;  // between two looks at those without a token
 constexpr int kOutOfDescriptorsMs = 100;
 
-// Without waiting: an answer that does not fit means a client that does not read.
-bool send_answer(int socket, const channel::Answer& answer, int descriptor) {
-  iovec vector{const_cast<channel::Answer*>(&answer), sizeof answer};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof descriptor)] = {};
-  msghdr message{};
-  message.msg_iov = &vector;
-  message.msg_iovlen = 1;
-  if (descriptor >= 0) {
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
-    cmsghdr* const part = CMSG_FIRSTHDR(&message);
-    part->cmsg_level = SOL_SOCKET;
-    part->cmsg_type = SCM_RIGHTS;
-    part->cmsg_len = CMSG_LEN(sizeof descriptor);
-    std::memcpy(CMSG_DATA(part), &descriptor, sizeof descriptor);
-  }
-  return ::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == static_cast<ssize_t>(sizeof answer);
-}
-
 }  // namespace
 
 Result<std::unique_ptr<ChannelServer>> ChannelServer::listen(Environment& environment, std::uint64_t cache_bytes) {
   const std::string name = fmt::format("mdfs-channel-{:016x}{:016x}", environment.random(), environment.random());
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::copy(name.begin(), name.end(), address.sun_path + 1);
-  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  sockaddr_un address;
+  const socklen_t length = channel::fill_address(name, address);
   device::UniqueFd listener(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   device::UniqueFd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!listener.open() || !wake.open() ||
@@ -179,7 +160,10 @@ bool ChannelServer::attach(Peer& peer, const channel::Message& message) {
   answer.error = status.ok() ? 0 : status.error().posix_errno();
   answer.area_bytes = peer.area_bytes;
   const bool shares = is_first && peer.client != nullptr;
-  const bool sent = send_answer(peer.socket.get(), answer, shares ? peer.client->memory().descriptor().get() : -1);
+  std::vector<int> descriptors;
+  if (shares) descriptors.push_back(peer.client->memory().descriptor().get());
+  // Without waiting: an answer that does not fit means a client that does not read.
+  const bool sent = send_message(peer.socket.get(), std::as_bytes(std::span(&answer, 1)), descriptors, MSG_DONTWAIT);
   if (shares) peer.client->memory().close_descriptor();
   return sent && peer.client != nullptr;
 }

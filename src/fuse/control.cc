@@ -14,12 +14,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
+#include <span>
 #include <string_view>
 #include <utility>
 
 #include "base/check.h"
 #include "base/log.h"
+#include "base/socket_message.h"
 #include "base/text.h"
 
 namespace mdfs::fuse {
@@ -74,26 +75,12 @@ void send_line(int fd, std::string text) {
 // process may not open so many.
 Result<std::string> receive(int fd, std::vector<device::UniqueFd>& descriptors) {
   std::string text(kMaxRequestBytes, '\0');
-  alignas(cmsghdr) char control[CMSG_SPACE(kMaxDescriptors * sizeof(int))];
-  iovec vector{text.data(), text.size()};
-  msghdr message{};
-  message.msg_iov = &vector;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  const ssize_t count = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-  for (cmsghdr* part = CMSG_FIRSTHDR(&message); count >= 0 && part != nullptr; part = CMSG_NXTHDR(&message, part)) {
-    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
-    const std::size_t bytes = part->cmsg_len - CMSG_LEN(0);
-    for (std::size_t i = 0; i < bytes / sizeof(int); ++i) {
-      int descriptor = -1;
-      std::memcpy(&descriptor, CMSG_DATA(part) + i * sizeof(int), sizeof descriptor);
-      descriptors.emplace_back(descriptor);
-    }
-  }
-  if (count >= 0 && (message.msg_flags & MSG_CTRUNC) != 0)
+  const ReceivedMessage received =
+      receive_message(fd, std::as_writable_bytes(std::span(text)), kMaxDescriptors, MSG_DONTWAIT);
+  for (const int descriptor : received.descriptors) descriptors.emplace_back(descriptor);
+  if (received.is_cut)
     return Error{Errc::kTooManyFiles, "the daemon cannot take another file; mount again with a higher limit"};
-  text.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(received.bytes, 0)));
   return text;
 }
 
@@ -309,22 +296,7 @@ Result<std::string> ControlClient::change(const std::vector<std::string>& lines,
   }
   if (text.size() > kMaxRequestBytes || descriptors.size() > kMaxDescriptors)
     return Error{Errc::kTooBig, "too much for one request: name fewer disks"};
-  alignas(cmsghdr) char control[CMSG_SPACE(kMaxDescriptors * sizeof(int))] = {};
-  iovec vector{text.data(), text.size()};
-  msghdr message{};
-  message.msg_iov = &vector;
-  message.msg_iovlen = 1;
-  if (!descriptors.empty()) {
-    message.msg_control = control;
-    message.msg_controllen = CMSG_SPACE(descriptors.size() * sizeof(int));
-    cmsghdr* const part = CMSG_FIRSTHDR(&message);
-    part->cmsg_level = SOL_SOCKET;
-    part->cmsg_type = SCM_RIGHTS;
-    part->cmsg_len = CMSG_LEN(descriptors.size() * sizeof(int));
-    std::memcpy(CMSG_DATA(part), descriptors.data(), descriptors.size() * sizeof(int));
-  }
-  if (sendmsg(fd_, &message, MSG_NOSIGNAL) != static_cast<ssize_t>(text.size()))
-    return from_errno(errno, "control socket");
+  if (!send_message(fd_, as_bytes(text), descriptors)) return from_errno(errno, "control socket");
   std::string answer;
   char buffer[kMaxLineBytes];
   while (!answer.ends_with('\n')) {

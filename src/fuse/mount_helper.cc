@@ -12,9 +12,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
+#include <span>
 #include <string_view>
+#include <vector>
 
+#include "base/socket_message.h"
 #include "base/text.h"
 #include "fuse/call_filter.h"
 #include "fuse/mountpoint.h"
@@ -40,24 +42,6 @@ Status to_status(std::string_view text) {
   if (text.empty()) return Error{Errc::kIo, "the mounting process has gone"};
   if (text[0] == kDoneByte) return {};
   return Error{static_cast<Errc>(text[0] - 'A'), std::string(text.substr(1))};
-}
-
-bool send_answer(const std::string& text, int descriptor) {
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  iovec vector{const_cast<char*>(text.data()), text.size()};
-  msghdr message{};
-  message.msg_iov = &vector;
-  message.msg_iovlen = 1;
-  if (descriptor >= 0) {
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
-    cmsghdr* const part = CMSG_FIRSTHDR(&message);
-    part->cmsg_level = SOL_SOCKET;
-    part->cmsg_type = SCM_RIGHTS;
-    part->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(part), &descriptor, sizeof descriptor);
-  }
-  return sendmsg(kSocket, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
 }
 
 // What the helper of root does its work with, once the mount is there.
@@ -130,7 +114,10 @@ void leave_terminal(int null) {
         }
       }
     }
-    if (!send_answer(to_text(status), fd.get())) _exit(1);
+    const std::string text = to_text(status);
+    std::vector<int> descriptors;
+    if (fd.open()) descriptors.push_back(fd.get());
+    if (!send_message(kSocket, as_bytes(text), descriptors)) _exit(1);
     if (!status.ok() && request != kUnmount) _exit(1);
   }
 }
@@ -161,24 +148,13 @@ Result<device::UniqueFd> MountHelper::mount(bool read_only) {
   const unsigned char request = read_only ? kMountReadOnly : kMount;
   if (send(socket_.get(), &request, 1, MSG_NOSIGNAL) != 1) return to_status({}).error();
   char text[kMaxTextBytes + 1];
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
-  iovec vector{text, sizeof text};
-  msghdr message{};
-  message.msg_iov = &vector;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  ssize_t count = 0;
-  while ((count = recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC)) < 0 && errno == EINTR) {
-  }
+  ReceivedMessage received;
+  do {
+    received = receive_message(socket_.get(), std::as_writable_bytes(std::span(text)), 1);
+  } while (received.bytes < 0 && errno == EINTR);
   device::UniqueFd fd;
-  const cmsghdr* const part = count > 0 ? CMSG_FIRSTHDR(&message) : nullptr;
-  if (part != nullptr && part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_RIGHTS) {
-    int descriptor = -1;
-    std::memcpy(&descriptor, CMSG_DATA(part), sizeof descriptor);
-    fd.reset(descriptor);
-  }
-  MDFS_TRY(to_status({text, static_cast<std::size_t>(std::max<ssize_t>(count, 0))}));
+  if (!received.descriptors.empty()) fd.reset(received.descriptors.front());
+  MDFS_TRY(to_status({text, static_cast<std::size_t>(std::max<ssize_t>(received.bytes, 0))}));
   if (!fd.open()) return Error{Errc::kIo, "the mounting process sent no descriptor"};
   return fd;
 }

@@ -453,24 +453,24 @@ class Switched(unittest.TestCase):
             volume.mount()
         volume.unmount()
 
-    def test_a_daemon_that_dies_ends_its_readers(self):
+    def read_image(self):
+        """A volume, and an image of it that has been read often enough for a channel."""
         volume = harness.Mounted()
         self.addCleanup(volume.remove)
         make_image(volume / "scan", SHAPE)
         image = Image(volume / "scan")
         for _ in range(10):
             image.read((0, 0), SHAPE, channels=1)
+        return volume, image
+
+    def test_a_daemon_that_dies_ends_its_readers(self):
+        volume, image = self.read_image()
         os.kill(volume.daemon(), signal.SIGKILL)
         self.assertRaises(OSError, image.read, (0, 0), SHAPE, channels=1)
         image.close()
 
     def test_the_thread_of_an_idle_channel_sleeps(self):
-        volume = harness.Mounted()
-        self.addCleanup(volume.remove)
-        make_image(volume / "scan", SHAPE)
-        image = Image(volume / "scan")
-        for _ in range(10):
-            image.read((0, 0), SHAPE, channels=1)
+        volume, image = self.read_image()
         daemon = volume.daemon()
 
         def waits():
