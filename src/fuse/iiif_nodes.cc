@@ -41,9 +41,7 @@ NodeSpec iiif_spec(const Node& directory, const IiifName& iiif) {
 
 Result<views::ZoomPicture> picture_of(volume::Volume& volume, const NodeSpec& spec) {
   MDFS_TRY_ASSIGN(const views::ShownImage image, shown_image(volume, spec.ino));
-  auto picture = views::zoom_picture(image, spec.zoom.plane);
-  if (!picture.ok()) return Error{Errc::kNotFound, picture.error().where};
-  return picture;
+  return views::zoom_picture(image, spec.zoom.plane);
 }
 
 }  // namespace

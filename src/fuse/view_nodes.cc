@@ -139,8 +139,11 @@ Result<std::shared_ptr<const Node>> in_zoom(Server& server, const Node& director
 
 Result<std::shared_ptr<const Node>> in_windows(Server& server, const Node& windows, std::string_view name) {
   MDFS_TRY_ASSIGN(const volume::ImageInfo info, server.volume().image_info(windows.spec.ino));
-  MDFS_TRY_ASSIGN(const views::ShownImage image, shown_image(server.volume(), windows.spec.ino));
-  const auto parsed = views::parse_window_name(image, name);
+  auto parsed = views::parse_window_name(info.geometry, name);
+  if (!parsed.ok()) {  // a picture that only a range of display makes possible?
+    MDFS_TRY_ASSIGN(const views::ShownImage image, shown_image(server.volume(), windows.spec.ino));
+    if (image.display) parsed = views::parse_window_name(image, name);
+  }
   if (!parsed.ok()) return Error{Errc::kNotFound, parsed.error().message()};
   return window_node(server, window_spec(windows.spec.ino, *parsed), info.size_bytes);
 }

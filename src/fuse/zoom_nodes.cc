@@ -30,13 +30,15 @@ NodeSpec zoom_spec(const Node& directory, const ZoomName& zoom) {
           .zoom = zoom};
 }
 
+// What a picture has in its directory, an image or a plane.
+using Name = std::pair<std::string_view, std::uint8_t>;
+constexpr std::array kOfPicture = {Name{views::kZoomDescriptionName, DT_REG}, Name{views::kZoomTilesName, DT_DIR},
+                                   Name{views::kIiifName, DT_DIR}};
+
 struct Listed {
   std::string name;
   std::uint8_t type = DT_DIR;
 };
-const std::array kInPlane = {Listed{std::string(views::kZoomDescriptionName), DT_REG},
-                             Listed{std::string(views::kZoomTilesName), DT_DIR},
-                             Listed{std::string(views::kIiifName), DT_DIR}};
 
 // What a directory lists beside its dots: `count` entries, made one by one, because there may be many.
 class Entries {
@@ -56,7 +58,7 @@ class Entries {
       case ZoomKind::kPlaneAxis:
         return image_.shape[0];
       case ZoomKind::kPlane:
-        return kInPlane.size();
+        return kOfPicture.size();
       case ZoomKind::kTiles:
         return picture_->top + 1;
       case ZoomKind::kLevel:
@@ -69,7 +71,8 @@ class Entries {
 
   Listed at(std::uint64_t number) const {
     if (directory_.kind == ZoomKind::kPlanes) return {.name = image_.axes.substr(0, 1), .type = DT_DIR};
-    if (directory_.kind == ZoomKind::kPlane) return kInPlane[number];
+    if (directory_.kind == ZoomKind::kPlane)
+      return {.name = std::string(kOfPicture[number].first), .type = kOfPicture[number].second};
     if (directory_.kind != ZoomKind::kLevel) return {.name = std::to_string(number), .type = DT_DIR};
     return {.name = views::tile_name(*picture_, number % grid_.columns, number / grid_.columns), .type = DT_REG};
   }
@@ -89,7 +92,7 @@ Result<NodeSpec> zoom_in_view(volume::Volume& volume, const Node& view, std::str
   ZoomName zoom;
   if (name == views::kIiifName) {
     MDFS_TRY_ASSIGN(const views::ShownImage image, shown_image(volume, view.spec.ino));
-    MDFS_TRY(views::check_zoom_name(image, {.kind = ZoomKind::kDescription, .plane = {}, .level = 0}));
+    MDFS_TRY(views::zoom_picture(image, {}));
     return iiif_root(view);
   }
   if (name == views::kZoomDescriptionName) {
@@ -106,8 +109,7 @@ Result<NodeSpec> zoom_in_view(volume::Volume& volume, const Node& view, std::str
 
 std::vector<std::pair<std::string_view, std::uint8_t>> zoom_names_in_view(const views::ShownImage& image) {
   if (views::has_planes(image)) return {{views::kPlanesName, DT_DIR}};
-  if (views::zoom_picture(image, {}).ok())
-    return {{views::kZoomDescriptionName, DT_REG}, {views::kZoomTilesName, DT_DIR}, {views::kIiifName, DT_DIR}};
+  if (views::zoom_picture(image, {}).ok()) return {kOfPicture.begin(), kOfPicture.end()};
   return {};
 }
 
@@ -119,7 +121,6 @@ Result<NodeSpec> zoom_child(volume::Volume& volume, const Node& directory, std::
     MDFS_TRY_ASSIGN(const ZoomName entry, views::zoom_entry(image, zoom, name));
     return zoom_spec(directory, entry);
   }
-  MDFS_TRY(views::check_zoom_name(image, zoom));
   MDFS_TRY_ASSIGN(const views::ZoomPicture picture, views::zoom_picture(image, zoom.plane));
   MDFS_TRY_ASSIGN(const views::WindowName tile, views::parse_tile_name(picture, zoom.level, name));
   return window_spec(directory.spec.ino, tile);
@@ -131,9 +132,8 @@ Status check_zoom_node(volume::Volume& volume, const NodeSpec& spec) {
 }
 
 Result<std::string> zoom_text(const views::ShownImage& image, const NodeSpec& spec) {
-  auto picture = views::zoom_picture(image, spec.zoom.plane);
-  if (!picture.ok()) return Error{Errc::kNotFound, picture.error().where};
-  return views::zoom_description(*picture);
+  MDFS_TRY_ASSIGN(const views::ZoomPicture picture, views::zoom_picture(image, spec.zoom.plane));
+  return views::zoom_description(picture);
 }
 
 Result<std::vector<volume::DirectoryEntry>> read_zoom_directory(volume::Volume& volume, const Node& node,

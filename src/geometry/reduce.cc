@@ -10,7 +10,7 @@
 #include <type_traits>
 
 #include "base/check.h"
-#include "geometry/half.h"
+#include "geometry/sample_type.h"
 
 namespace mdfs::geometry {
 namespace {
@@ -86,30 +86,7 @@ void reduce_mean(ElementType type, const ReducedBox& box, ConstBytes from, Mutab
   for (const std::uint64_t step : box.step) MDFS_CHECK(step == 1 || step == 2);
   MDFS_CHECK(from.size() == box.length[0] * box.length[1] * box.length[2] * sample);
   MDFS_CHECK(into.size() == box.result(0) * box.result(1) * box.result(2) * sample);
-  switch (type) {
-    case ElementType::kU8:
-      return reduce<std::uint8_t>(box, from.data(), into.data());
-    case ElementType::kU16:
-      return reduce<std::uint16_t>(box, from.data(), into.data());
-    case ElementType::kU32:
-      return reduce<std::uint32_t>(box, from.data(), into.data());
-    case ElementType::kU64:
-      return reduce<std::uint64_t>(box, from.data(), into.data());
-    case ElementType::kI8:
-      return reduce<std::int8_t>(box, from.data(), into.data());
-    case ElementType::kI16:
-      return reduce<std::int16_t>(box, from.data(), into.data());
-    case ElementType::kI32:
-      return reduce<std::int32_t>(box, from.data(), into.data());
-    case ElementType::kI64:
-      return reduce<std::int64_t>(box, from.data(), into.data());
-    case ElementType::kF16:
-      return reduce<Half>(box, from.data(), into.data());
-    case ElementType::kF32:
-      return reduce<float>(box, from.data(), into.data());
-    case ElementType::kF64:
-      return reduce<double>(box, from.data(), into.data());
-  }
+  with_type(type, [&](auto one) { reduce<decltype(one)>(box, from.data(), into.data()); });
 }
 
 }  // namespace mdfs::geometry

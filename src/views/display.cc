@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "geometry/half.h"
+#include "geometry/sample_type.h"
 
 namespace mdfs::views {
 namespace {
@@ -58,36 +58,6 @@ std::vector<double> finite_values(ConstBytes samples) {
   return values;
 }
 
-// Calls `call` with a value of the type in C++.
-template <typename Call>
-auto with_type(ElementType type, const Call& call) {
-  switch (type) {
-    case ElementType::kU8:
-      return call(std::uint8_t{});
-    case ElementType::kU16:
-      return call(std::uint16_t{});
-    case ElementType::kU32:
-      return call(std::uint32_t{});
-    case ElementType::kU64:
-      return call(std::uint64_t{});
-    case ElementType::kI8:
-      return call(std::int8_t{});
-    case ElementType::kI16:
-      return call(std::int16_t{});
-    case ElementType::kI32:
-      return call(std::int32_t{});
-    case ElementType::kI64:
-      return call(std::int64_t{});
-    case ElementType::kF16:
-      return call(geometry::Half{});
-    case ElementType::kF32:
-      return call(float{});
-    case ElementType::kF64:
-      break;
-  }
-  return call(double{});
-}
-
 }  // namespace
 
 Result<DisplayRange> parse_display(std::string_view text) {
@@ -103,13 +73,14 @@ std::string to_text(const DisplayRange& range) { return fmt::format("{},{}", ran
 
 void to_8_bits(ElementType type, const DisplayRange& range, ConstBytes samples, MutableBytes into) {
   MDFS_CHECK(samples.size() == into.size() * geometry::element_bytes(type));
-  with_type(type, [&](auto sample) { show<decltype(sample)>(range, samples, into); });
+  geometry::with_type(type, [&](auto sample) { show<decltype(sample)>(range, samples, into); });
 }
 
 Result<DisplayRange> automatic_display(ElementType type, ConstBytes samples) {
   constexpr std::size_t kOutside = 1000;  // one of so many is darker, one is lighter
   MDFS_CHECK(samples.size() % geometry::element_bytes(type) == 0);
-  std::vector<double> values = with_type(type, [&](auto sample) { return finite_values<decltype(sample)>(samples); });
+  std::vector<double> values =
+      geometry::with_type(type, [&](auto sample) { return finite_values<decltype(sample)>(samples); });
   if (values.empty()) return Error{Errc::kNoData, "no sample is a finite number"};
   const auto at = [&](std::size_t rank) {
     const auto nth = values.begin() + static_cast<std::ptrdiff_t>(rank);

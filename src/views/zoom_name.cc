@@ -57,21 +57,21 @@ WindowName zoom_window(const ZoomPicture& picture, unsigned level, geometry::Win
 Result<ZoomPicture> zoom_picture(const ShownImage& shown, std::optional<std::uint64_t> plane) {
   const Geometry& image = shown.geometry;
   const unsigned rank = plane ? 3 : 2;
-  if (image.rank != rank)
-    return Error{Errc::kInvalidArgument, fmt::format("the image has {} axes, not {}", image.rank, rank)};
+  if (image.rank != rank) return Error{Errc::kNotFound, fmt::format("the image has {} axes, not {}", image.rank, rank)};
   const geometry::HalvedAxes halved = geometry::halved_axes(image);
   if (!halved[rank - 1] || !halved[rank - 2])
-    return Error{Errc::kInvalidArgument, "the last two axes are not a plane of space"};
+    return Error{Errc::kNotFound, "the last two axes are not a plane of space"};
   if (std::count(image.shape.begin(), image.shape.begin() + rank, 0) > 0)
-    return Error{Errc::kInvalidArgument, "the image has no samples"};
+    return Error{Errc::kNotFound, "the image has no samples"};
   if (plane && *plane >= image.shape[0])
-    return Error{Errc::kInvalidArgument, fmt::format("plane {} is not below {}", *plane, image.shape[0])};
+    return Error{Errc::kNotFound, fmt::format("plane {} is not below {}", *plane, image.shape[0])};
   ZoomPicture picture{.image = image, .plane = plane, .format = Format::kJpg, .top = 0};
   picture.top = static_cast<unsigned>(std::bit_width(std::max(picture.width(), picture.height()) - 1));
   geometry::Window one;
   std::fill_n(one.length.begin(), rank, 1);
   if (!raster_of(shown, zoom_window(picture, 0, one)).ok()) picture.format = Format::kPng;
-  MDFS_TRY(raster_of(shown, zoom_window(picture, 0, one)));
+  if (const auto raster = raster_of(shown, zoom_window(picture, 0, one)); !raster.ok())
+    return Error{Errc::kNotFound, raster.error().where};
   return picture;
 }
 
@@ -116,6 +116,7 @@ Result<WindowName> parse_tile_name(const ZoomPicture& picture, unsigned level, s
   const auto column = parse_index(name.substr(0, mark));
   const auto row = mark < dot ? parse_index(name.substr(mark + 1, dot - mark - 1)) : std::nullopt;
   if (!column || !row || dot == name.size() || name.substr(dot + 1) != suffix(picture.format)) return not_there(name);
+  if (level > picture.top) return not_there(name);
   const ZoomGrid grid = zoom_grid(picture, level);
   if (*column >= grid.columns || *row >= grid.rows) return not_there(name);
   return zoom_tile(picture, level, *column, *row);
@@ -157,9 +158,8 @@ Result<ZoomName> zoom_entry(const ShownImage& image, const ZoomName& directory, 
 Status check_zoom_name(const ShownImage& image, const ZoomName& name) {
   if (name.kind == ZoomKind::kPlanes || name.kind == ZoomKind::kPlaneAxis)
     return has_planes(image) ? Status() : Status(Errc::kNotFound, to_key(name) + ": the image has no such planes");
-  const auto picture = zoom_picture(image, name.plane);
-  if (!picture.ok()) return {Errc::kNotFound, fmt::format("{}: {}", to_key(name), picture.error().where)};
-  if (name.kind == ZoomKind::kLevel && name.level > picture->top)
+  MDFS_TRY_ASSIGN(const ZoomPicture picture, zoom_picture(image, name.plane));
+  if (name.kind == ZoomKind::kLevel && name.level > picture.top)
     return {Errc::kNotFound, to_key(name) + ": no such level"};
   return {};
 }

@@ -53,7 +53,7 @@ struct ZoomPicture {
   std::uint64_t width() const { return image.shape[image.rank - 1]; }
   std::uint64_t height() const { return image.shape[image.rank - 2]; }
 };
-// kInvalidArgument: the image has no such picture. It has two axes of space with samples and no `plane`, or three axes,
+// kNotFound: the image has no such picture. It has two axes of space with samples and no `plane`, or three axes,
 // the last two of space, and `plane` is inside; a PNG holds the samples, or there is a range of display.
 Result<ZoomPicture> zoom_picture(const ShownImage& image, std::optional<std::uint64_t> plane);
 // A window of a level of the image, given along the last two axes alone.
@@ -71,7 +71,8 @@ struct ZoomGrid {
 ZoomGrid zoom_grid(const ZoomPicture& picture, unsigned level);
 // The window that a tile inside the grid is (else abort).
 WindowName zoom_tile(const ZoomPicture& picture, unsigned level, std::uint64_t column, std::uint64_t row);
-// "COLUMN_ROW.jpg", and back: kNotFound if it is spelled in another way or outside the grid.
+// "COLUMN_ROW.jpg", and back: kNotFound if it is spelled in another way or outside the grid, or
+// there is no such level.
 std::string tile_name(const ZoomPicture& picture, std::uint64_t column, std::uint64_t row);
 Result<WindowName> parse_tile_name(const ZoomPicture& picture, unsigned level, std::string_view name);
 

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/checked.h"
 #include "commands.h"
 #include "convert.h"
 #include "mounted.h"
@@ -46,7 +47,7 @@ std::vector<geometry::Window> boxes_over(const geometry::Geometry& image) {
   for (unsigned axis = 0; axis < image.rank; ++axis) {
     const std::uint64_t length = image.shape[axis];
     const std::uint64_t side = std::min(length, kSide[image.rank]);
-    const std::uint64_t along = std::min(kBoxes[image.rank], (length + side - 1) / side);
+    const std::uint64_t along = std::min(kBoxes[image.rank], ceil_div(length, side));
     std::vector<geometry::Window> cut;
     for (const geometry::Window& box : boxes) {
       for (std::uint64_t i = 0; i < along; ++i) {
@@ -60,9 +61,7 @@ std::vector<geometry::Window> boxes_over(const geometry::Geometry& image) {
   return boxes;
 }
 
-Result<views::DisplayRange> measured_range(const std::string& path) {
-  MDFS_TRY_ASSIGN(const Image image, open_image(path, O_RDONLY));
-  MDFS_TRY_ASSIGN(const mdfs_ioc_geometry info, image_info(*image, path));
+Result<views::DisplayRange> measured_range(mdfs_image& image, const mdfs_ioc_geometry& info, const std::string& path) {
   MDFS_TRY_ASSIGN(const geometry::Geometry geometry, client::to_geometry(info));
   if (geometry.size_bytes() == 0) return Error{Errc::kNoData, path + ": the image has no samples"};
   ByteVector samples;
@@ -71,7 +70,7 @@ Result<views::DisplayRange> measured_range(const std::string& path) {
     const auto bytes = static_cast<std::size_t>(geometry::window_bytes(geometry, box));
     const std::size_t at = samples.size();
     samples.resize(at + bytes);
-    if (const ssize_t got = mdfs_read_window(image.get(), &window, samples.data() + at, bytes, nullptr); got < 0)
+    if (const ssize_t got = mdfs_read_window(&image, &window, samples.data() + at, bytes, nullptr); got < 0)
       return library_error(got, path);
   }
   auto range = views::automatic_display(geometry.type, samples);
@@ -79,16 +78,21 @@ Result<views::DisplayRange> measured_range(const std::string& path) {
   return range;
 }
 
-Status set_range(const DisplayArguments& arguments) {
+std::string line_of(const std::string& path, const std::optional<views::DisplayRange>& range) {
+  if (!range) return fmt::format("{}: no range of display\n", path);
+  return fmt::format("{}: {} is black, {} is white\n", path, range->black, range->white);
+}
+
+Status set_range(mdfs_image& image, const mdfs_ioc_geometry& info, const DisplayArguments& arguments) {
   const std::string& path = arguments.path;
   if (arguments.range == kNone) {
     if (::removexattr(path.c_str(), kAttribute.c_str()) != 0 && errno != ENODATA) return from_errno(errno, path);
-    print_out("{}: no range of display\n", path);
+    print_out("{}", line_of(path, {}));
     return {};
   }
   views::DisplayRange range;
   if (arguments.range == kAutomatic) {
-    MDFS_TRY_ASSIGN(range, measured_range(path));
+    MDFS_TRY_ASSIGN(range, measured_range(image, info, path));
   } else {
     auto given = views::parse_display(arguments.range);
     if (!given.ok()) return Error{Errc::kUsage, "--range " + given.error().where + ", or auto, or none"};
@@ -96,25 +100,23 @@ Status set_range(const DisplayArguments& arguments) {
   }
   const std::string text = to_text(range);
   if (::setxattr(path.c_str(), kAttribute.c_str(), text.data(), text.size(), 0) != 0) return from_errno(errno, path);
-  print_out("{}: {} is black, {} is white\n", path, range.black, range.white);
+  print_out("{}", line_of(path, range));
   return {};
 }
 
 Status display_command(const DisplayArguments& arguments) {
   // A path that is no image is an error before anything is written.
   MDFS_TRY_ASSIGN(const Image image, open_image(arguments.path, O_RDONLY));
-  MDFS_TRY(image_info(*image, arguments.path));
-  if (!arguments.range.empty()) return set_range(arguments);
+  MDFS_TRY_ASSIGN(const mdfs_ioc_geometry info, image_info(*image, arguments.path));
+  if (!arguments.range.empty()) return set_range(*image, info, arguments);
   MDFS_TRY_ASSIGN(const auto range, present_range(arguments.path));
   if (arguments.json) {
     nlohmann::ordered_json json = {{"path", arguments.path}, {"black", nullptr}, {"white", nullptr}};
     if (range) json["black"] = range->black;
     if (range) json["white"] = range->white;
     print_out("{}\n", dump_json(json));
-  } else if (range) {
-    print_out("{}: {} is black, {} is white\n", arguments.path, range->black, range->white);
   } else {
-    print_out("{}: no range of display\n", arguments.path);
+    print_out("{}", line_of(arguments.path, range));
   }
   return {};
 }
