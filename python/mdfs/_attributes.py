@@ -6,10 +6,19 @@ Programs that copy extended attributes, such as tar --xattrs and rsync -X, prese
 import errno
 import json
 import os
-from typing import Any, Dict, Mapping
+from typing import Any, Dict, Mapping, Union
 
 NAME = "user.mdfs.attributes"
+GEOMETRY = "user.mdfs.geometry"  # of every image
 MOST_BYTES = 65536  # of the value of an extended attribute
+
+
+def is_image(path: Union[str, "os.PathLike[str]"]) -> bool:
+    """Is it an image of MDFS?"""
+    try:
+        return len(os.getxattr(path, GEOMETRY)) > 0
+    except (OSError, ValueError):
+        return False
 
 
 def encoded(attributes: Mapping[str, Any]) -> bytes:

@@ -1,7 +1,7 @@
 """Shapes of boxes that are read or computed at a time: multiples of the extents, of a bounded size."""
 # SPDX-License-Identifier: Apache-2.0
 import math
-from typing import Sequence, Tuple
+from typing import Iterator, Sequence, Tuple
 
 
 def grown(shape: Sequence[int], step: Sequence[int], most_samples: int) -> Tuple[int, ...]:
@@ -31,3 +31,9 @@ def cell(shape: Sequence[int], box: Sequence[int], number: int) -> Tuple[slice, 
         number, at = divmod(number, -(-length // side))
         found.append(slice(at * side, min((at + 1) * side, length)))
     return tuple(reversed(found))
+
+
+def places(shape: Sequence[int], step: Sequence[int], most_samples: int) -> Iterator[Tuple[slice, ...]]:
+    """All of the shape in boxes of grown(), in order."""
+    box = grown(shape, step, most_samples)
+    return (cell(shape, box, number) for number in range(cells(shape, box)))

@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 import asyncio
 import concurrent.futures
+import contextlib
 import ctypes
 import errno
 import operator
 import os
 import types
 from types import TracebackType
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,7 @@ Spec = Union[str, Any]  # "y50+30,x100+40", or an index
 
 WRONG_WINDOW = (-errno.EINVAL, -errno.ERANGE, -errno.EOVERFLOW)  # a specification that is none, or outside the image
 READERS = 16  # windows under way at once, of read_many() and of indices that select many boxes
+STORED_BYTES = 32 << 20  # of a box that is stored at a time
 BOX_BYTES = 16 << 20  # of an image that is read as a whole, at a time
 _executor: Tuple[int, Optional[concurrent.futures.ThreadPoolExecutor]] = (0, None)
 
@@ -215,9 +217,7 @@ class Image:
         """All samples, in boxes of whole extents: the order of the samples would decode extents again and again where
         a layer of them is larger than the cache. What is written meanwhile may be in some boxes only."""
         samples = np.empty(self._shape, self._dtype)
-        box = _chunks.grown(self._shape, self._chunks, BOX_BYTES // self._dtype.itemsize)
-        for number in range(_chunks.cells(self._shape, box)):
-            place = _chunks.cell(self._shape, box, number)
+        for place in _chunks.places(self._shape, self._chunks, BOX_BYTES // self._dtype.itemsize):
             self.read(place, out=samples[place])
         return samples
 
@@ -513,6 +513,25 @@ def create(path: Union[str, "os.PathLike[str]"], shape: Sequence[int], dtype: np
     return Image(path, "r+")
 
 
+@contextlib.contextmanager
+def new_image(path: Union[str, "os.PathLike[str]"], shape: Sequence[int], dtype: npt.DTypeLike,
+              axes: Optional[str] = None, **options: Any) -> Iterator[Image]:
+    """Makes an image that is on the disks at the end of the block; an error within the block removes it."""
+    with create(path, shape, dtype, axes, **options) as image:
+        try:
+            yield image
+            image.sync()
+        except BaseException:
+            os.unlink(image.path)
+            raise
+
+
+def store_boxes(image: Image, samples_of: Callable[[Tuple[slice, ...]], Array]) -> None:
+    """Writes box by box, so that what is lazy is never in memory as a whole."""
+    for place in _chunks.places(image.shape, image.chunks, STORED_BYTES // image.dtype.itemsize):
+        image[place] = samples_of(place)
+
+
 def imread(path: Union[str, "os.PathLike[str]"]) -> Array:
     """All samples of an image, as numpy.asarray(image): boxes of 16 MiB are of one version each."""
     with Image(path) as image:
@@ -523,13 +542,8 @@ def imwrite(path: Union[str, "os.PathLike[str]"], array: npt.ArrayLike, axes: Op
             **options: Any) -> None:
     """Stores an array as a new image, and returns when it is on the disks. `options`: as for create()."""
     samples = np.asarray(array)
-    with create(path, samples.shape, samples.dtype, axes, **options) as image:
-        try:
-            image[...] = samples
-            image.sync()
-        except BaseException:
-            os.unlink(image.path)
-            raise
+    with new_image(path, samples.shape, samples.dtype, axes, **options) as image:
+        image[...] = samples
 
 
 __all__ = ["Image", "create", "imread", "imwrite", "open"]

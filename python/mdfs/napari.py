@@ -5,13 +5,12 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from mdfs import _chunks, _units
-from mdfs._image import Image, create
+from mdfs import _units
+from mdfs._attributes import is_image
+from mdfs._image import Image, new_image, store_boxes
 
-GEOMETRY = "user.mdfs.geometry"  # an extended attribute of every image
 COLOURS = (3, 4)  # channels that napari shows as one coloured picture
 COLORMAPS = ("magenta", "green", "cyan", "yellow", "red", "blue")  # of channels that are no colours
-WRITE_BYTES = 32 << 20
 Layer = Tuple[Any, Dict[str, Any], str]
 Paths = Union[str, Sequence[str]]
 
@@ -19,14 +18,7 @@ Paths = Union[str, Sequence[str]]
 def get_reader(path: Paths) -> Optional[Callable[[Paths], List[Layer]]]:
     """The reader, or None if a path is no image of MDFS."""
     paths = [path] if isinstance(path, str) else list(path)
-    return read_layers if paths and all(map(_is_image, paths)) else None
-
-
-def _is_image(path: str) -> bool:
-    try:
-        return len(os.getxattr(path, GEOMETRY)) > 0
-    except (OSError, ValueError):
-        return False
+    return read_layers if paths and all(map(is_image, paths)) else None
 
 
 def read_layers(path: Paths) -> List[Layer]:
@@ -101,17 +93,8 @@ def write_image(path: str, data: Any, meta: Dict[str, Any]) -> List[str]:
     for place, axis in enumerate(axes):
         if len(steps) == rank and len(units) == rank and steps[place] > 0 and units[place] not in ("pixel", ""):
             spacing[axis] = float(steps[place]), _units.symbol(units[place])
-    image = create(path, samples.shape, samples.dtype, axes + ("c" if colours else ""), spacing=spacing)
-    try:
-        with image:
-            box = _chunks.grown(image.shape, image.chunks, WRITE_BYTES // image.dtype.itemsize)
-            for number in range(_chunks.cells(image.shape, box)):
-                place_of = _chunks.cell(image.shape, box, number)
-                image[place_of] = np.asarray(samples[place_of])
-            image.sync()
-    except BaseException:
-        os.unlink(path)
-        raise
+    with new_image(path, samples.shape, samples.dtype, axes + ("c" if colours else ""), spacing=spacing) as image:
+        store_boxes(image, lambda box: np.asarray(samples[box]))
     return [path]
 
 

@@ -11,11 +11,10 @@ import xarray as xr
 from xarray.backends import BackendArray, BackendEntrypoint
 from xarray.core import indexing
 
-from mdfs import _chunks, _units
-from mdfs._image import Array, Image, create
+from mdfs import _units
+from mdfs._attributes import is_image
+from mdfs._image import Array, Image, new_image, store_boxes
 
-WRITE_BYTES = 32 << 20  # of a box that is stored at a time
-GEOMETRY = "user.mdfs.geometry"  # an extended attribute of every image
 ORIGIN, COORDINATES = "origin", "coordinates"  # attributes of an image: first coordinate; those without even steps
 LETTERS = {"time": "t", "channel": "c", "channels": "c", "band": "c", "lat": "y", "latitude": "y", "lon": "x",
            "longitude": "x", "depth": "z", "row": "y", "col": "x", "column": "x", "frame": "t"}
@@ -70,12 +69,7 @@ class MdfsBackend(BackendEntrypoint):
         return dataset.drop_vars(dropped, errors="ignore")
 
     def guess_can_open(self, filename_or_obj: Any) -> bool:
-        if not isinstance(filename_or_obj, (str, os.PathLike)):
-            return False
-        try:
-            return len(os.getxattr(filename_or_obj, GEOMETRY)) > 0
-        except (OSError, ValueError):
-            return False
+        return isinstance(filename_or_obj, (str, os.PathLike)) and is_image(filename_or_obj)
 
 
 def _coordinates(image: Image, attributes: Dict[str, Any]) -> Dict[str, xr.Variable]:
@@ -157,20 +151,15 @@ class MdfsAccessor:
         array = self._array.transpose(*[self._array.dims[place] for place in order])
         letters = [letters[place] for place in order]
         spacing, attributes = self._described(dict(zip(letters, array.dims)))
-        image = create(path, array.shape, array.dtype, "".join(letters), extent, codec, spacing)
-        try:
-            with image:
-                if attributes:
-                    image.attrs = attributes
-                if array.chunks is None:
-                    _store(array, image)
-                else:
-                    import dask.array  # pylint: disable=import-outside-toplevel
-                    dask.array.store(array.data, image, lock=False)
-                image.sync()
-        except BaseException:
-            os.unlink(path)
-            raise
+        with new_image(path, array.shape, array.dtype, "".join(letters), extent=extent, codec=codec,
+                       spacing=spacing) as image:
+            if attributes:
+                image.attrs = attributes
+            if array.chunks is None:
+                store_boxes(image, lambda box: array[box].values)
+            else:
+                import dask.array  # pylint: disable=import-outside-toplevel
+                dask.array.store(array.data, image, lock=False)
 
     def _described(self, dims: Mapping[str, Any]) -> Tuple[Dict[str, Tuple[float, str]], Dict[str, Any]]:
         """The spacing of the image, and its attributes."""
@@ -194,14 +183,6 @@ class MdfsAccessor:
             if kept:
                 attributes[name] = kept
         return spacing, attributes
-
-
-def _store(array: xr.DataArray, image: Image) -> None:
-    """Writes box by box, so that a lazy array is never in memory as a whole."""
-    box = _chunks.grown(image.shape, image.chunks, WRITE_BYTES // image.dtype.itemsize)
-    for number in range(_chunks.cells(image.shape, box)):
-        place = _chunks.cell(image.shape, box, number)
-        image[place] = array[place].values
 
 
 __all__ = ["MdfsAccessor", "MdfsBackend"]

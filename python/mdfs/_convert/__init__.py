@@ -4,6 +4,7 @@ import os
 from typing import Any, Dict, Mapping, Optional, Sequence, Union
 
 from mdfs import _image
+from mdfs._attributes import is_image
 from mdfs._convert import copying, formats, pending, targets
 from mdfs._convert.attributes import fitting
 from mdfs._convert.copying import Copy, Progress
@@ -68,7 +69,7 @@ def convert(source: Path, target: Path, *, select: Union[str, Mapping[str, Choic
     from_path, to_path = os.path.abspath(os.fspath(source)), os.path.abspath(os.fspath(target))
     chosen = choices(select) if isinstance(select, str) else dict(select or {})
     os.stat(from_path)
-    exports = formats.is_image(from_path)
+    exports = is_image(from_path)
     written = targets.WRITERS[targets.format_of(to_path)] if exports else None
     if exports and resume:
         raise ValueError("resume is for conversions into an image")

@@ -5,11 +5,11 @@ from typing import Optional
 
 import numpy as np
 
+from mdfs._attributes import is_image
 from mdfs._convert.source import Array, Place, Source
 from mdfs._image import Image
 
 FORMATS = "OME-TIFF and TIFF, OME-Zarr and Zarr, HDF5, NIfTI, NRRD, MetaImage, DICOM, and images of MDFS"
-GEOMETRY = "user.mdfs.geometry"  # an extended attribute of every image
 
 
 class ImageSource(Source):
@@ -27,14 +27,6 @@ class ImageSource(Source):
 
     def close(self) -> None:
         self._image.close()
-
-
-def is_image(path: str) -> bool:
-    """Is it an image of MDFS?"""
-    try:
-        return len(os.getxattr(path, GEOMETRY)) > 0
-    except OSError:
-        return False
 
 
 def _format(path: str) -> str:
