@@ -475,9 +475,14 @@ class Switched(unittest.TestCase):
 
         def waits():
             """What the threads of channels wait for in the kernel."""
-            tasks = [f"/proc/{daemon}/task/{task}" for task in os.listdir(f"/proc/{daemon}/task")]
-            return [read_all(f"{task}/syscall").split()[0] for task in tasks
-                    if read_all(f"{task}/comm") == b"channel\n"]
+            calls = []
+            for task in os.listdir(f"/proc/{daemon}/task"):
+                try:
+                    if read_all(f"/proc/{daemon}/task/{task}/comm") == b"channel\n":
+                        calls.append(read_all(f"/proc/{daemon}/task/{task}/syscall").split()[0])
+                except (FileNotFoundError, ProcessLookupError):
+                    pass  # the thread has ended since it was listed
+            return calls
         self.assertTrue(eventually(lambda: waits() == [str(FUTEX).encode()]))
         image.close()
         self.assertTrue(eventually(lambda: waits() == []))
