@@ -7,11 +7,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <ctime>
 #include <memory>
 #include <optional>
 #include <semaphore>
 
 #include "mdfs/version.h"
+#include "serve/connection.h"
+#include "serve/http_head.h"
 #include "serve/pages.h"
 #include "serve/serve_module.h"
 #include "serve/web_text.h"
@@ -24,7 +27,6 @@ constexpr std::size_t kConnections = 64;  // at once, a thread each; others wait
 constexpr std::size_t kRequests = 1000;   // of a connection
 constexpr std::size_t kMaxBodyBytes = 64 << 10;
 constexpr std::size_t kPieceBytes = 256 << 10;
-constexpr int kTimeoutSeconds = 10;
 
 // Accepts a connection when a thread is free for it.
 class Connections final : public httplib::TaskQueue {
@@ -89,17 +91,19 @@ std::optional<std::string> picture_info(int root, const std::string& path, const
   return text.empty() ? std::nullopt : std::optional(text);
 }
 
-void send_directory(int root, const std::string& path, httplib::Response& response) {
+// `query`: empty, or with its question mark.
+void send_directory(int root, const std::string& path, const std::string& query, httplib::Response& response) {
   if (!path.ends_with('/')) {
     // Not "//host": slashes at the begin are one.
-    response.set_redirect("/" + url_path(path.substr(std::min(path.find_first_not_of('/'), path.size()))) + "/", 301);
-    return;
+    const std::string to = "/" + url_path(path.substr(std::min(path.find_first_not_of('/'), path.size()))) + "/";
+    return response.set_redirect(to + query, 301);
   }
   Opened opened = open_below(root, path, O_RDONLY | O_DIRECTORY);
   if (opened.fd.get() < 0) return fail_with(response, opened.error);
   const Listing listing = list(std::move(opened.fd));
   if (listing.error != 0) return fail_with(response, listing.error);
   response.set_header("Cache-Control", "no-cache");
+  response.set_header("Vary", "Accept-Encoding");
   // The pages load and run nothing but their own files.
   response.set_header("Content-Security-Policy",
                       "default-src 'self'; img-src 'self' data: blob:; style-src 'self' 'unsafe-inline'");
@@ -118,7 +122,7 @@ bool is_unchanged(const httplib::Request& request, const std::string& tag, std::
 
 // False if the client asks for a version that is not this one. Without a tag the version is not known.
 bool is_wanted(const httplib::Request& request, const std::string& tag, std::time_t changed) {
-  if (request.has_header("If-Match")) return !tag.empty() && has_tag(request.get_header_value("If-Match"), tag);
+  if (request.has_header("If-Match")) return has_tag(request.get_header_value("If-Match"), tag, false);
   const auto since = parse_http_date(request.get_header_value("If-Unmodified-Since"));
   return !since || changed <= *since;
 }
@@ -147,6 +151,7 @@ void send_bytes(Descriptor fd, const ByteSpan& span, const std::string& type, ht
 void answer(int root, const httplib::Request& request, httplib::Response& response) {
   if (const auto asset = find_asset(request.path)) {
     response.set_header("Cache-Control", "no-cache");
+    response.set_header("Vary", "Accept-Encoding");
     return response.set_content(asset->text.data(), asset->text.size(), std::string(asset->type));
   }
   // The time before the bytes: a change in between makes the client ask again.
@@ -154,7 +159,10 @@ void answer(int root, const httplib::Request& request, httplib::Response& respon
   struct stat old {};
   if (before.fd.get() < 0) return fail_with(response, before.error);
   if (::fstat(before.fd.get(), &old) != 0) return fail_with(response, errno);
-  if (S_ISDIR(old.st_mode)) return send_directory(root, request.path, response);
+  if (S_ISDIR(old.st_mode)) {
+    const std::size_t query = std::min(request.target.find('?'), request.target.size());
+    return send_directory(root, request.path, request.target.substr(query), response);
+  }
   if (!S_ISREG(old.st_mode) || request.path.ends_with('/')) return fail_with(response, ENOENT);
   Opened opened = open_below(root, request.path, O_RDONLY);
   struct stat now {};
@@ -198,31 +206,69 @@ void answer(int root, const httplib::Request& request, httplib::Response& respon
   send_bytes(std::move(opened.fd), span, content_type(request.path), response);
 }
 
+// Each request goes to the library as http_head.h has read it: the library reads a connection anew for each request, so
+// that requests sent together are lost, does not read bodies, and refuses what must be ignored.
+class Server final : public httplib::Server {
+ private:
+  bool process_and_close_socket(socket_t socket) override {
+    Connection connection(socket);
+    for (std::size_t left = kRequests; left > 0; --left) {
+      RequestHead head;
+      const std::string text = connection.next_head(head.refused);
+      if (!text.empty()) head = parse_head(text);
+      if (head.refused != 0) {
+        connection.send(refusal(head.refused, !text.starts_with("HEAD "), http_date(std::time(nullptr))));
+        break;
+      }
+      if (text.empty()) break;
+      const bool is_last = head.is_last || left == 1 || head.body_bytes > kMaxBodyBytes;
+      connection.give(std::move(head.text));
+      bool closed = false;
+      // Behind the library's own reading of ranges, which would cut the answer again.
+      const auto add_range = [&head](httplib::Request& request) {
+        if (head.range) request.set_header("Range", *head.range);
+      };
+      if (!process_request(connection, is_last, closed, add_range) || is_last || closed) break;
+      if (!connection.skip(head.body_bytes)) break;
+    }
+    return true;
+  }
+};
+
+// No disk and no file is at fault. Names that are not found leave no errno.
+Error cannot_listen(int number, std::string where) {
+  if (number == EADDRINUSE) return Error{Errc::kBusy, std::move(where) + ": another program listens there"};
+  if (number == 0 || number == EADDRNOTAVAIL)
+    return Error{Errc::kNotFound, std::move(where) + ": not an address of this machine"};
+  return from_errno(number, std::move(where));
+}
+
 Status serve(const Options& options, const std::function<void(int port)>& listening) {
-  httplib::Server server;
+  Server server;
   server.new_task_queue = [] { return new Connections; };
-  server.set_keep_alive_max_count(kRequests);
-  server.set_read_timeout(kTimeoutSeconds);
-  server.set_write_timeout(kTimeoutSeconds);
-  server.set_payload_max_length(kMaxBodyBytes);
+  server.set_keep_alive_max_count(kRequests);  // in the answers
+  server.set_keep_alive_timeout(kIdleSeconds);
   server.set_tcp_nodelay(true);
   // Not SO_REUSEPORT, the library's default: a second server would take half of the connections.
   server.set_socket_options([](socket_t socket) {
     const int yes = 1;
     ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   });
-  server.set_default_headers({{"Access-Control-Allow-Origin", "*"},
-                              {"Access-Control-Expose-Headers", "Content-Length, Content-Range, ETag"},
-                              {"X-Content-Type-Options", "nosniff"}});
+  server.set_default_headers(
+      {{"Access-Control-Allow-Origin", "*"},
+       {"Access-Control-Expose-Headers", "Accept-Ranges, Content-Length, Content-Range, Date, ETag, Last-Modified"},
+       {"X-Content-Type-Options", "nosniff"}});
   server.set_pre_routing_handler([&options](const httplib::Request& request, httplib::Response& response) {
     if (request.method == "OPTIONS") {
+      response.set_header("Allow", "GET, HEAD, OPTIONS");
       response.set_header("Access-Control-Allow-Methods", "GET, HEAD, OPTIONS");
-      response.set_header("Access-Control-Allow-Headers", "Range, If-Range, If-None-Match, If-Modified-Since");
+      response.set_header(
+          "Access-Control-Allow-Headers",
+          "Range, If-Range, If-Match, If-None-Match, If-Modified-Since, If-Unmodified-Since, Cache-Control");
+      response.set_header("Access-Control-Max-Age", "86400");
       response.status = 204;
     } else if (request.method == "GET" || request.method == "HEAD") {
       answer(options.root, request, response);
-      // The answer has the part already; the library would cut the range out of it again.
-      const_cast<httplib::Request&>(request).ranges.clear();
     } else {
       response.set_header("Allow", "GET, HEAD, OPTIONS");
       fail(response, 405, "files are read only");
@@ -235,8 +281,7 @@ Status serve(const Options& options, const std::function<void(int port)>& listen
   } else if (!server.bind_to_port(options.host, port)) {
     port = -1;
   }
-  if (port < 0)
-    return from_errno(errno == 0 ? EADDRNOTAVAIL : errno, fmt::format("{}:{}: listen", options.host, options.port));
+  if (port < 0) return cannot_listen(errno, fmt::format("{}:{}: listen", options.host, options.port));
   listening(port);
   if (!server.listen_after_bind()) return Error{Errc::kIo, "the server ended"};
   return {};

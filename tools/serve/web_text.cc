@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <limits>
 
 namespace mdfs::serve {
 namespace {
@@ -46,9 +47,14 @@ bool is_plain(char c) {
 std::optional<std::uint64_t> number(std::string_view text) {
   std::uint64_t value = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failure != std::errc{} || end != text.data() + text.size()) return {};
-  return value;
+  if (end != text.data() + text.size() || failure == std::errc::invalid_argument) return {};
+  // A number that is too large lies behind the end of every file.
+  return failure == std::errc{} ? value : std::numeric_limits<std::uint64_t>::max();
 }
+
+char small(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+}  // namespace
 
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
@@ -56,7 +62,19 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-}  // namespace
+bool same_letters(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return small(x) == small(y); });
+}
+
+std::string_view take_item(std::string_view& list) {
+  bool quoted = false;
+  std::size_t end = 0;
+  for (; end < list.size() && (quoted || list[end] != ','); ++end)
+    if (list[end] == '"') quoted = !quoted;
+  const std::string_view item = trimmed(list.substr(0, end));
+  list.remove_prefix(std::min(list.size(), end + 1));
+  return item;
+}
 
 std::string content_type(std::string_view path) {
   const std::size_t dot = path.rfind('.');
@@ -109,30 +127,31 @@ std::string http_date(std::time_t seconds) {
 }
 
 std::optional<std::time_t> parse_http_date(const std::string& text) {
-  std::tm parts{};
-  const char* const end = ::strptime(text.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &parts);
-  if (end == nullptr || *end != 0) return {};
-  return ::timegm(&parts);
+  for (const char* form : {"%a, %d %b %Y %H:%M:%S GMT", "%A, %d-%b-%y %H:%M:%S GMT", "%a %b %e %H:%M:%S %Y"}) {
+    std::tm parts{};
+    const char* const end = ::strptime(text.c_str(), form, &parts);
+    if (end != nullptr && *end == 0) return ::timegm(&parts);
+  }
+  return {};
 }
 
 std::string entity_tag(const timespec& changed, std::uint64_t size) {
   return fmt::format("\"{:x}.{:x}-{:x}\"", changed.tv_sec, changed.tv_nsec, size);
 }
 
-bool has_tag(std::string_view list, std::string_view tag) {
+bool has_tag(std::string_view list, std::string_view tag, bool weak) {
+  if (trimmed(list) == "*") return true;
   while (!list.empty()) {
-    const std::size_t comma = std::min(list.find(','), list.size());
-    std::string_view one = trimmed(list.substr(0, comma));
-    if (one.starts_with("W/")) one.remove_prefix(2);
-    if (one == tag || one == "*") return true;
-    list.remove_prefix(std::min(list.size(), comma + 1));
+    std::string_view one = take_item(list);
+    if (weak && one.starts_with("W/")) one.remove_prefix(2);
+    if (one == tag) return true;
   }
   return false;
 }
 
 ByteSpan parse_range(std::string_view header, std::uint64_t size) {
   constexpr std::string_view kUnit = "bytes=";
-  if (!header.starts_with(kUnit)) return {};
+  if (!same_letters(header.substr(0, kUnit.size()), kUnit)) return {};
   const std::string_view range = trimmed(header.substr(kUnit.size()));
   const std::size_t dash = range.find('-');
   if (dash == std::string_view::npos) return {};

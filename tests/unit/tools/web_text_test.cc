@@ -26,15 +26,21 @@ TEST(WebText, ARangeNeverLeavesTheFile) {
   expect_range("bytes=10-", 10, Kind::kOutside);
   expect_range("bytes=-0", 10, Kind::kOutside);
   expect_range("bytes=0-", 0, Kind::kOutside);
+  expect_range("bytes=18446744073709551616-", 10, Kind::kOutside);
+  expect_range("bytes=3-18446744073709551616", 10, Kind::kPart, 3, 7);
+  expect_range("Bytes=0-0", 10, Kind::kPart, 0, 1);
   for (const char* header : {"", "bytes", "bytes=", "bytes=-", "bytes=5-3", "bytes=a-b", "bytes=1-2,4-5", "bytes=+1-2",
-                             "rows=1-2", "bytes=18446744073709551616-"})
+                             "rows=1-2", "bytes=1", "bytes=1-2x"})
     expect_range(header, 10, Kind::kWhole);
 }
 
 TEST(WebText, ADateIsReadBack) {
   EXPECT_EQ(http_date(1795651200), "Thu, 26 Nov 2026 00:00:00 GMT");
   EXPECT_EQ(parse_http_date("Thu, 26 Nov 2026 00:00:00 GMT"), 1795651200);
-  EXPECT_FALSE(parse_http_date("yesterday"));
+  EXPECT_EQ(parse_http_date("Thursday, 26-Nov-26 00:00:00 GMT"), 1795651200);
+  EXPECT_EQ(parse_http_date("Thu Nov 26 00:00:00 2026"), 1795651200);
+  for (const char* text : {"", "yesterday", "Thu, 26 Nov 2026 00:00:00 GMT+1", "Thu, 26 Nov 2026"})
+    EXPECT_FALSE(parse_http_date(text)) << text;
 }
 
 TEST(WebText, ATagIsFoundInAList) {
@@ -44,6 +50,8 @@ TEST(WebText, ATagIsFoundInAList) {
   EXPECT_TRUE(has_tag("*", tag));
   EXPECT_FALSE(has_tag("\"a\"", tag));
   EXPECT_FALSE(has_tag("", tag));
+  EXPECT_FALSE(has_tag("W/" + tag, tag, false)) << "a weak tag does not prove equal bytes";
+  EXPECT_FALSE(has_tag("\"a,*,b\"", tag)) << "a comma in quotes ends no tag";
 }
 
 TEST(WebText, TheEndingOfANameTellsItsType) {
