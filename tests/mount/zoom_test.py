@@ -115,7 +115,8 @@ class Zoom(harness.MountTest):
 
     def test_a_wrong_range_is_an_error_that_says_what_is_right(self):
         self.image("scan", (30, 40), "u16")
-        for range_, path, status in (("5", "scan", 2), ("1,1", "scan", 2), ("nan,2", "scan", 2), ("1,2", "missing", 1)):
+        for range_, path, status in (("", "scan", 2), ("5", "scan", 2), ("1,1", "scan", 2), ("nan,2", "scan", 2),
+                                     ("1,2", "missing", 1)):
             done = subprocess.run([harness.MDFS, "image", "display", self.at(path), "--range", range_],
                                   capture_output=True, text=True, check=False)
             self.assertEqual(done.returncode, status, done.stderr)

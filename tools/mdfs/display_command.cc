@@ -23,7 +23,8 @@ namespace mdfs::tools {
 namespace {
 
 struct DisplayArguments {
-  std::string path, range;
+  std::string path;
+  std::optional<std::string> range;
   bool json = false;
 };
 
@@ -83,18 +84,17 @@ std::string line_of(const std::string& path, const std::optional<views::DisplayR
   return fmt::format("{}: {} is black, {} is white\n", path, range->black, range->white);
 }
 
-Status set_range(mdfs_image& image, const mdfs_ioc_geometry& info, const DisplayArguments& arguments) {
-  const std::string& path = arguments.path;
-  if (arguments.range == kNone) {
+Status set_range(mdfs_image& image, const mdfs_ioc_geometry& info, const std::string& path, const std::string& wanted) {
+  if (wanted == kNone) {
     if (::removexattr(path.c_str(), kAttribute.c_str()) != 0 && errno != ENODATA) return from_errno(errno, path);
     print_out("{}", line_of(path, {}));
     return {};
   }
   views::DisplayRange range;
-  if (arguments.range == kAutomatic) {
+  if (wanted == kAutomatic) {
     MDFS_TRY_ASSIGN(range, measured_range(image, info, path));
   } else {
-    auto given = views::parse_display(arguments.range);
+    auto given = views::parse_display(wanted);
     if (!given.ok()) return Error{Errc::kUsage, "--range " + given.error().where + ", or auto, or none"};
     range = *given;
   }
@@ -108,7 +108,7 @@ Status display_command(const DisplayArguments& arguments) {
   // A path that is no image is an error before anything is written.
   MDFS_TRY_ASSIGN(const Image image, open_image(arguments.path, O_RDONLY));
   MDFS_TRY_ASSIGN(const mdfs_ioc_geometry info, image_info(*image, arguments.path));
-  if (!arguments.range.empty()) return set_range(*image, info, arguments);
+  if (arguments.range) return set_range(*image, info, arguments.path, *arguments.range);
   MDFS_TRY_ASSIGN(const auto range, present_range(arguments.path));
   if (arguments.json) {
     nlohmann::ordered_json json = {{"path", arguments.path}, {"black", nullptr}, {"white", nullptr}};
