@@ -41,20 +41,33 @@ def _pool() -> concurrent.futures.ThreadPoolExecutor:
 
 
 def _samples(value: Any, dtype: "np.dtype[Any]") -> Array:
-    """The value as samples of the type. TypeError if samples could change; OverflowError for a number out of range."""
+    """The value as samples of the type. Arrays must be of a type that numpy.can_cast calls safe, TypeError if not;
+    Python's numbers must be in the range of the type, OverflowError if not."""
     given = np.asarray(value)
     if given.dtype == dtype:
         return given
-    if isinstance(value, (np.ndarray, np.generic)) or given.dtype.kind not in "biuf":
+    if isinstance(value, (np.ndarray, np.generic)):
         if not np.can_cast(given.dtype, dtype, "safe"):
             raise TypeError(f"samples of {given.dtype} may not fit into an image of {dtype}: use astype")
-    elif given.dtype.kind == "f" and dtype.kind != "f":
+        return given.astype(dtype)
+    numbers = None
+    if given.dtype.kind in "fO":  # perhaps integers: NumPy has no type for all from -1 to 2**64-1, nor for larger ones
+        numbers = np.array(value, dtype=object)
+        if all(isinstance(number, int) for number in numbers.flat):
+            given = numbers if dtype.kind in "iu" else numbers.astype(np.float64)
+    if given.dtype.kind not in "biuf" and given is not numbers:
+        raise TypeError(f"{given.dtype} is no type of samples")
+    if given.dtype.kind == "f" and dtype.kind != "f":
         raise TypeError(f"numbers with a fraction do not fit into an image of {dtype}")
-    elif dtype.kind in "iu" and given.size > 0:
+    if dtype.kind in "iu" and given.size > 0:
         limits = np.iinfo(dtype)
         if int(given.min()) < limits.min or int(given.max()) > limits.max:
             raise OverflowError(f"samples of {dtype} are from {limits.min} to {limits.max}")
-    return given.astype(dtype)
+    with np.errstate(over="ignore"):
+        samples = given.astype(dtype)
+    if dtype.kind == "f" and bool(np.any(np.isinf(samples) & ~np.isinf(given))):
+        raise OverflowError(f"samples of {dtype} are from {-np.finfo(dtype).max} to {np.finfo(dtype).max}, or infinite")
+    return samples
 
 
 def _fits(target: Array, channels: bool) -> bool:
@@ -227,7 +240,8 @@ class Image:
         Parameters
         ----------
         window : str or index
-            A specification such as "y50+30,x100+40", whose axes all stay, or an index as in brackets.
+            A specification such as "y50+30,x100+40", or an index as in brackets. As in the files under win/, an axis
+            with one index, such as "z3", is no axis of the result; "z3+1" keeps it.
         out : numpy.ndarray, optional
             Where the samples go: of the result's shape and type, with any strides. It is returned.
         """
@@ -363,10 +377,14 @@ class Image:
         if result in WRONG_WINDOW:
             raise ValueError(library().mdfs_last_error().decode("utf-8", "replace"))
         check(result)
-        index: Tuple[Any, ...] = tuple(slice(parsed.start[axis], parsed.start[axis] + parsed.length[axis])
-                                       for axis in range(self._rank))
+        # Valid items of digits alone behind their letter have one index.
+        single = {item[0] for item in window.split(",") if item[1:].isdigit()}
+        index: Tuple[Any, ...] = tuple(
+            int(parsed.start[axis]) if letter in single
+            else slice(parsed.start[axis], parsed.start[axis] + parsed.length[axis])
+            for axis, letter in enumerate(self._geometry.axes.decode()))
         if self._channels > 1 and parsed.channel >= 0:
-            index += (slice(parsed.channel, parsed.channel + 1),)
+            index += (int(parsed.channel),)
         return index
 
     def _select(self, index: Any) -> Selection:

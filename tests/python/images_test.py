@@ -14,6 +14,7 @@ import signal
 import sys
 import threading
 import unittest
+import warnings
 
 import numpy as np
 
@@ -109,6 +110,54 @@ class ImagesTest(harness.MountTest):
         with self.assertRaises(ValueError):
             reader.append(array[:1])
 
+    def test_a_window_has_the_shape_of_its_npy_file(self):
+        images = ("volume", (9, 40, 50), "zyx"), ("colours", (40, 50, 3), "yxc"), ("line", (70,), "x")
+        for name, shape, axes in images:
+            mdfs.imwrite(self.at(name), noise(shape, "u2"), axes=axes)
+            image = mdfs.open(self.at(name))
+            for spec in ("all", "x3", "x3+1", "y5", "y5,x3", "z2,y1+4,x9", "c1", "c1,y3", "c1,y3,x4", "3,4,5,6"):
+                if set(spec) & set("xyzc") <= set(image.axes) and not (spec[0].isdigit() and len(shape) == 1):
+                    with self.subTest(name=name, spec=spec):
+                        wanted = np.load(self.at(f"{name}@/win/{spec}.npy"))
+                        for got in (image.read(spec), image.read_many([spec, spec])[1]):
+                            self.assertEqual(np.shape(got), wanted.shape)
+                            np.testing.assert_array_equal(got, wanted)
+                        out = np.zeros(wanted.shape, "u2")
+                        np.testing.assert_array_equal(image.read(spec, out=out), wanted)
+
+    def test_an_array_is_assigned_if_numpy_calls_the_cast_safe(self):
+        kinds = ["u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8", "f2", "f4", "f8"]
+        for to in kinds:
+            image = mdfs.create(self.at(f"of {to}"), (3, 4), to)
+            for kind in kinds + ["?", "c8", "U1", "O"]:
+                value = np.ones((3, 4), kind)
+                with self.subTest(kind=kind, to=to):
+                    for given in (value, value[0, 0]) if kind not in ("O", "U1") else (value,):
+                        image[...] = 0
+                        if np.can_cast(value.dtype, to, "safe"):
+                            image[...] = given
+                            np.testing.assert_array_equal(image[...], np.ones((3, 4)))
+                        else:
+                            with self.assertRaises(TypeError):
+                                image[...] = given
+                            np.testing.assert_array_equal(image[...], np.zeros((3, 4)))
+
+    def test_numbers_of_python_must_be_in_the_range_of_the_type(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for to, most in (("u1", 255), ("i8", 2 ** 63 - 1), ("u8", 2 ** 64 - 1), ("f2", 65504.0), ("f4", 3.0e38)):
+                image = mdfs.create(self.at(f"of {to}"), (2, 2), to)
+                image[...] = most
+                self.assertEqual(image[1, 1], np.dtype(to).type(most))
+                image[0] = [most, 0]
+                for value in (most * 2, [0, most * 2], [-1, most * 2], 2 ** 200):
+                    with self.subTest(to=to, value=value), self.assertRaises(OverflowError):
+                        image[...] = value
+                self.assertEqual(image[1, 1], np.dtype(to).type(most))
+            image = mdfs.create(self.at("reals"), (2, 2), "f4")
+            image[...] = [[float("inf"), float("-inf")], [float("nan"), 0.1]]
+            np.testing.assert_array_equal(image[...], np.array([[np.inf, -np.inf], [np.nan, 0.1]], "f4"))
+
     def test_out_may_be_strided_and_must_fit(self):
         array = noise((40, 30, 3), "u2")
         image = self.stored(array, "yxc")
@@ -127,8 +176,9 @@ class ImagesTest(harness.MountTest):
     def test_windows_are_named_as_on_the_mount(self):
         array = noise((9, 40, 50), "u1")
         image = self.stored(array)
-        np.testing.assert_array_equal(image.read("z3,y5+10,x7+20"), array[3:4, 5:15, 7:27])
-        image.write("z3,y0+2,x0+2", np.array([[[1, 2], [3, 4]]], "u1"))
+        np.testing.assert_array_equal(image.read("z3,y5+10,x7+20"), array[3, 5:15, 7:27])
+        np.testing.assert_array_equal(image.read("z3+1,y5+10,x7+20"), array[3:4, 5:15, 7:27])
+        image.write("z3,y0+2,x0+2", np.array([[1, 2], [3, 4]], "u1"))
         np.testing.assert_array_equal(image[3, :2, :2], [[1, 2], [3, 4]])
         for spec in ("q3", "z9", "y5+100", ""):
             with self.subTest(spec=spec), self.assertRaises(ValueError):
