@@ -303,6 +303,24 @@ struct mdfs_ioc_channel {
   uint64_t reserved[4];
 };
 
+/* Stored resolution levels of an image. Level 1 is made of the image, level 2 of level 1. */
+#define MDFS_IOC_MAX_LEVELS 62
+#define MDFS_IOC_LEVELS_SHOW 0
+#define MDFS_IOC_LEVELS_SET 1 /* needs write access; ERANGE: the image has fewer levels */
+#define MDFS_IOC_LEVELS_AUTO UINT32_MAX
+struct mdfs_ioc_levels {
+  uint32_t struct_bytes; /* in: sizeof this structure */
+  uint32_t action;       /* in: MDFS_IOC_LEVELS_SHOW or _SET */
+  uint32_t count;        /* in, set: levels, 0 for none, or MDFS_IOC_LEVELS_AUTO; out: stored levels */
+  uint32_t reduction;    /* in, set: MDFS_REDUCE_* of ondisk.h, or 0 for the present one; out, if there are levels */
+  uint64_t reserved[4];
+  struct {
+    uint64_t extents;      /* of the level */
+    uint64_t built;        /* that are stored; the others are built when they are read */
+    uint64_t stored_bytes; /* of their blocks */
+  } levels[MDFS_IOC_MAX_LEVELS]; /* out: level 1, 2, .. */
+};
+
 /* Makes an empty ordinary file an image (needs write access). Its size becomes that of the canonical bytes. */
 #define MDFS_IOC_SET_GEOMETRY _IOW(MDFS_IOC_MAGIC, 1, struct mdfs_ioc_geometry)
 /* EINVAL on a file that is not an image. */
@@ -325,6 +343,8 @@ struct mdfs_ioc_channel {
 #define MDFS_IOC_VOLUME _IOR(MDFS_IOC_MAGIC, 8, struct mdfs_ioc_volume)
 /* Returns when everything written to the volume so far is on its disks. */
 #define MDFS_IOC_SYNC _IO(MDFS_IOC_MAGIC, 9)
+/* EINVAL on a file that is not an image. The answer is the state after the action. */
+#define MDFS_IOC_LEVELS _IOWR(MDFS_IOC_MAGIC, 16, struct mdfs_ioc_levels)
 /* EINVAL on a file that is not an image. Covers data that have been written back. */
 #define MDFS_IOC_FRAGMENTATION _IOR(MDFS_IOC_MAGIC, 48, struct mdfs_ioc_fragmentation)
 /* On any file or directory. */

@@ -54,15 +54,16 @@ extern "C" {
 
 /* ---- features: unknown bits mean, in turn: nothing; mount read-only; do not mount ---------------------------- */
 #define MDFS_COMPAT_KNOWN 0ull
-#define MDFS_RO_COMPAT_KNOWN 0ull
+#define MDFS_RO_COMPAT_KNOWN MDFS_RO_COMPAT_LEVELS
 #define MDFS_INCOMPAT_KNOWN (MDFS_INCOMPAT_STRIPS | MDFS_INCOMPAT_CHECKSUM_RECORDS)
 /* Set when a volume is made: images may have MDFS_KIND_STRIP items. */
 #define MDFS_INCOMPAT_STRIPS (1ull << 5)
 /* Set when a volume is made: commits may be validated by their checksum records. */
 #define MDFS_INCOMPAT_CHECKSUM_RECORDS (1ull << 6)
+/* Set when the first image gets MDFS_KIND_LEVEL items: a writer removes extents of levels above what it changes. */
+#define MDFS_RO_COMPAT_LEVELS (1ull << 1)
 /* Reserved bits, set by no version yet. */
 #define MDFS_RO_COMPAT_PROTECTION (1ull << 0)
-#define MDFS_RO_COMPAT_LEVELS (1ull << 1)
 #define MDFS_RO_COMPAT_SNAPSHOTS (1ull << 2)
 #define MDFS_RO_COMPAT_LEASE (1ull << 3)
 #define MDFS_INCOMPAT_CHECKSUMS (1ull << 0)
@@ -313,11 +314,25 @@ MDFS_STATIC_ASSERT(sizeof(struct mdfs_leaf_slot) == 32, "leaf slot");
 #define MDFS_KIND_MOVED 23u       /* (MDFS_OBJECT_VOLUME, address): new places of shared blocks of a drained disk */
 #define MDFS_KIND_OPERATION 16u   /* (MDFS_OBJECT_VOLUME, MDFS_OPERATION_*): mdfs_operation, disks, error records */
 #define MDFS_KIND_ALIAS 17u       /* names of an inode, for path look-up by number */
-/* Bits 15..8 of the kind of an image's items are the level of a resolution pyramid; 0 is the image itself. */
-#define MDFS_KIND_LEVEL_SHIFT 8u
 #define MDFS_KIND_DISK_ERRORS 18u /* (MDFS_OBJECT_VOLUME, index of the disk): mdfs_disk_errors */
 
 #define MDFS_KIND_STRIP 19u /* (ino, box index * 256 + number): mdfs_strip + checksums */
+
+#define MDFS_KIND_LEVEL 24u /* (ino of an image, n = 1..): mdfs_level; the object with the samples of level n */
+#define MDFS_MAX_LEVELS 62u
+
+/* How a sample of a level is made of the samples below it. */
+#define MDFS_REDUCE_MEAN 1u    /* rounded half to even */
+#define MDFS_REDUCE_NEAREST 2u /* the first one */
+#define MDFS_REDUCE_MAX 3u
+
+struct mdfs_level {
+  uint64_t object;   /* an image of its own, whose one name is this item */
+  uint8_t reduction; /* MDFS_REDUCE_* */
+  uint8_t halved;    /* bit i: axis i of the level below is halved */
+  uint8_t reserved[6];
+};
+MDFS_STATIC_ASSERT(sizeof(struct mdfs_level) == 16, "level");
 
 #define MDFS_KIND_SECRET 20u /* (MDFS_OBJECT_NONE, 0): mdfs_secret */
 

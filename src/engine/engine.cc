@@ -166,6 +166,15 @@ Status Engine::punch(OpenObject& object, std::uint64_t offset, std::uint64_t len
   return parts_->replacer.punch(object, offset, length, stop);
 }
 
+Status Engine::store_window(OpenObject& object, const geometry::Window& window, const WindowSource& from,
+                            const Stop& stop) {
+  return parts_->replacer.write_window(object, window, from, stop, true);
+}
+
+Status Engine::drop_extents(OpenObject& object, const GridBox& box, const Stop& stop) {
+  return parts_->replacer.drop_extents(object, box, stop);
+}
+
 Result<std::uint64_t> Engine::next_data(OpenObject& object, std::uint64_t offset) {
   return parts_->survey.next_data(object, offset);
 }
@@ -181,6 +190,10 @@ Result<bool> Engine::is_written(OpenObject& object, const geometry::Coord& exten
 Result<std::vector<std::uint64_t>> Engine::written_in_row(OpenObject& object, const geometry::Coord& from,
                                                           std::size_t most, const Stop& stop) {
   return WrittenExtents(parts_->core, object).in_row(from, most, stop);
+}
+
+Result<std::uint64_t> Engine::count_stored(OpenObject& object, const Stop& stop) {
+  return WrittenExtents(parts_->core, object).count_stored(stop);
 }
 
 Status Engine::write_back(OpenObject& object) {

@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "engine/locks.h"
 #include "engine/map/layout.h"
 #include "engine/map/window_plan.h"
 #include "engine/options.h"
@@ -91,6 +92,11 @@ class Engine final {
   Status punch(OpenObject& object, std::uint64_t offset, std::uint64_t length) {
     return punch(object, offset, length, {});
   }
+  // The same for a whole window of extents, which are no holes afterwards, even if all their samples are zero.
+  Status store_window(OpenObject& object, const geometry::Window& window, const WindowSource& from, const Stop& stop);
+  // Makes the stored extents of a box of the grid holes, in steps. Window versions keep them. For images whose dirty
+  // bytes have been written back.
+  Status drop_extents(OpenObject& object, const GridBox& box, const Stop& stop);
   // Offset of the next data / hole at or after `offset` (SEEK_DATA, SEEK_HOLE); kNoDevice beyond the end.
   Result<std::uint64_t> next_data(OpenObject& object, std::uint64_t offset);
   Result<std::uint64_t> next_hole(OpenObject& object, std::uint64_t offset);
@@ -100,6 +106,9 @@ class Engine final {
   // The written extents of a row along the fastest axis (engine/map/written_extents.h): their indices there.
   Result<std::vector<std::uint64_t>> written_in_row(OpenObject& object, const geometry::Coord& from, std::size_t most,
                                                     const Stop& stop);
+
+  // Extents with a record.
+  Result<std::uint64_t> count_stored(OpenObject& object, const Stop& stop);
 
   // Puts all dirty bytes of the object on their disks and publishes them; a following Store::commit makes them durable.
   // Reports a stored write-back error once.

@@ -347,6 +347,28 @@ mdfs_ioc_layout to_ioc_layout(const volume::LayoutPage& page) {
   return out;
 }
 
+Status check_levels_request(const mdfs_ioc_levels& in) {
+  if (in.struct_bytes != sizeof in) return bad("struct_bytes");
+  if (in.action > MDFS_IOC_LEVELS_SET) return bad("action");
+  if (!all_zero(in.reserved)) return bad("reserved fields must be zero");
+  const bool sets = in.action == MDFS_IOC_LEVELS_SET;
+  if (in.reduction > (sets ? geometry::kReductions : 0)) return bad("reduction");
+  return {};
+}
+
+mdfs_ioc_levels to_ioc_levels(const volume::LevelsInfo& info) {
+  mdfs_ioc_levels out{};
+  out.struct_bytes = sizeof out;
+  out.count = static_cast<std::uint32_t>(std::min<std::size_t>(info.levels.size(), MDFS_IOC_MAX_LEVELS));
+  out.reduction = out.count > 0 ? static_cast<std::uint32_t>(info.reduction) : 0;
+  for (std::uint32_t i = 0; i < out.count; ++i) {
+    out.levels[i].extents = info.levels[i].extents;
+    out.levels[i].built = info.levels[i].built;
+    out.levels[i].stored_bytes = info.levels[i].stored_bytes;
+  }
+  return out;
+}
+
 Status check_lost_request(const mdfs_ioc_lost& in) {
   return in.reserved0 == 0 && all_zero(in.reserved) ? Status() : Status(bad("reserved fields must be zero"));
 }

@@ -35,6 +35,8 @@ mdfs_ioc_fragmentation to_ioc_fragmentation(const volume::VolumeFragmentation& f
 mdfs_ioc_layout to_ioc_layout(const volume::LayoutPage& page);
 Status check_channel_request(const mdfs_ioc_channel& in);
 Status check_zones_request(const mdfs_ioc_zones& in);
+Status check_levels_request(const mdfs_ioc_levels& in);
+mdfs_ioc_levels to_ioc_levels(const volume::LevelsInfo& info);
 Status check_lost_request(const mdfs_ioc_lost& in);
 mdfs_ioc_lost to_ioc_lost(const volume::LostFiles& found);
 // The rows of a disk's zones from `first` on; may wait for the disk.

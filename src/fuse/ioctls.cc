@@ -16,6 +16,7 @@
 #include "fuse/reply.h"
 #include "fuse/trims.h"
 #include "fuse/view_nodes.h"
+#include "geometry/level.h"
 #include "mdfs/ioctl.h"
 
 namespace mdfs::fuse {
@@ -232,6 +233,35 @@ void fragmentation(fuse_req_t req, Ino ino, bool of_volume) {
   });
 }
 
+Status set_levels(volume::Volume& volume, Ino ino, const mdfs_ioc_levels& in) {
+  MDFS_TRY_ASSIGN(const geometry::Geometry geometry, volume.image_geometry(ino));
+  MDFS_TRY_ASSIGN(const auto stored, volume.stored_levels(ino));
+  const unsigned count = in.count == MDFS_IOC_LEVELS_AUTO ? geometry::useful_level_count(geometry) : in.count;
+  return volume.set_levels(ino, count,
+                           in.reduction == 0 ? stored.second : static_cast<geometry::Reduction>(in.reduction));
+}
+
+void levels(fuse_req_t req, Ino ino, const Handle& handle, const mdfs_ioc_levels& in) {
+  if (const Status checked = check_levels_request(in); !checked.ok()) return reply_error(req, checked.error());
+  if (in.action == MDFS_IOC_LEVELS_SET && !can_write(handle.flags))
+    return reply_error(req, {Errc::kAccessDenied, "not open for writing"});
+  Server& server = server_of(req);
+  list(req,
+       [&server, req, ino, action = in.action, count = in.count,
+        reduction = in.reduction](const engine::Stop& stop) -> Status {
+         if (action == MDFS_IOC_LEVELS_SET) {
+           const StopScope whole([] { return false; });
+           mdfs_ioc_levels wanted{};
+           wanted.count = count;
+           wanted.reduction = reduction;
+           MDFS_TRY(set_levels(server.volume(), ino, wanted));
+         }
+         MDFS_TRY_ASSIGN(const volume::LevelsInfo info, server.volume().levels_info(ino, stop));
+         reply_with(req, to_ioc_levels(info));
+         return {};
+       });
+}
+
 void lost(fuse_req_t req, const mdfs_ioc_lost& in) {
   const Status checked = check_lost_request(in);
   if (!checked.ok()) return reply_error(req, checked.error());
@@ -356,6 +386,9 @@ bool file_ioctl(fuse_req_t req, Ino ino, unsigned command, Handle& handle, const
       return true;
     case MDFS_IOC_PLAN:
       with(std::type_identity<mdfs_ioc_plan>{}, [&](const auto& value) { plan(req, ino, value); });
+      return true;
+    case MDFS_IOC_LEVELS:
+      with(std::type_identity<mdfs_ioc_levels>{}, [&](const auto& value) { levels(req, ino, handle, value); });
       return true;
     case MDFS_IOC_FRAGMENTATION:
       fragmentation(req, ino, false);

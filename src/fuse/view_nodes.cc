@@ -169,7 +169,7 @@ Result<std::uint64_t> size_of(Server& server, const Node& node) {
     MDFS_TRY_ASSIGN(const views::TiffLayout layout, tiff_layout(info.geometry));
     return layout.size_bytes();
   }
-  if (node.spec.kind == NodeKind::kZarrFile) return zarr_file_size(info.geometry, node.spec.zarr);
+  if (node.spec.kind == NodeKind::kZarrFile) return zarr_file_size(server.volume(), node.spec);
   if (node.spec.kind == NodeKind::kZoomFile) {
     MDFS_TRY_ASSIGN(const views::ShownImage image, shown_image(server.volume(), node.spec.ino));
     MDFS_TRY_ASSIGN(const std::string text, zoom_text(image, node.spec));
@@ -344,7 +344,7 @@ Result<std::unique_ptr<Handle>> open_view(Server& server, std::shared_ptr<const 
     MDFS_TRY_ASSIGN(views::TiffLayout layout, tiff_layout(info.geometry));
     handle->view = std::make_shared<views::TiffView>(server.volume(), spec.ino, std::move(layout));
   } else if (spec.kind == NodeKind::kZarrFile) {
-    MDFS_TRY_ASSIGN(handle->view, open_zarr_file(server.volume(), info.geometry, spec));
+    MDFS_TRY_ASSIGN(handle->view, open_zarr_file(server.volume(), spec));
     handle->chunk = chunk_window(info.geometry, spec.zarr);
   } else if (is_rendered(spec)) {
     if (can_write(flags)) return Error{Errc::kAccessDenied, kWritable};

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "geometry/level.h"
 #include "views/zarr_chunk.h"
 #include "views/zarr_json.h"
 
@@ -31,12 +32,29 @@ NodeSpec spec_of(volume::Ino image, NodeId directory, const ZarrName& zarr) {
           .zarr = zarr};
 }
 
+// What the nodes of one level are about. kNotFound: the image does not store the level any more.
+struct LevelOfImage {
+  Geometry image;
+  Geometry geometry;  // of the level
+  views::ZarrLevels stored;
+};
+Result<LevelOfImage> level_of(volume::Volume& volume, const NodeSpec& spec) {
+  LevelOfImage level;
+  MDFS_TRY_ASSIGN(const auto stored, volume.stored_levels(spec.ino));
+  level.stored = {stored.first, stored.second};
+  if (spec.zarr.level > stored.first) return Error{Errc::kNotFound, spec.canonical + ": the level is not stored"};
+  MDFS_TRY_ASSIGN(level.image, volume.image_geometry(spec.ino));
+  level.geometry = level.image;
+  for (unsigned n = 0; n < spec.zarr.level; ++n) level.geometry = geometry::geometry_above(std::move(level.geometry));
+  return level;
+}
+
 // The numbers of entries of a directory of chunks, from `next` on, at most `limit`.
 Result<std::vector<std::uint64_t>> numbers_from(volume::Volume& volume, const Geometry& geometry, const NodeSpec& spec,
                                                 std::uint64_t next, std::size_t limit, const engine::Stop& stop) {
   const views::ZarrAxis axis = views::zarr_axes(geometry)[spec.zarr.depth];
   std::vector<std::uint64_t> numbers;
-  if (!views::holds_chunks(geometry, spec.zarr)) {
+  if (!views::holds_chunks(geometry, spec.zarr) || spec.zarr.level > 0) {  // what is not built is built when it is read
     for (; next < views::chunks_along(geometry, axis) && numbers.size() < limit; ++next) numbers.push_back(next);
     return numbers;
   }
@@ -55,43 +73,48 @@ Result<std::vector<std::uint64_t>> numbers_from(volume::Volume& volume, const Ge
 NodeSpec zarr_root(const Node& view) { return spec_of(view.spec.ino, view.id, {}); }
 
 Result<NodeSpec> zarr_child(volume::Volume& volume, const Node& directory, std::string_view name) {
-  MDFS_TRY_ASSIGN(const Geometry geometry, volume.image_geometry(directory.spec.ino));
-  MDFS_TRY_ASSIGN(const ZarrName entry, views::zarr_entry(geometry, directory.spec.zarr, name));
+  MDFS_TRY_ASSIGN(const LevelOfImage level, level_of(volume, directory.spec));
+  MDFS_TRY_ASSIGN(const ZarrName entry,
+                  views::zarr_entry(level.geometry, level.stored.count, directory.spec.zarr, name));
   NodeSpec spec = spec_of(directory.spec.ino, directory.id, entry);
   MDFS_TRY(check_zarr_node(volume, spec));
   return spec;
 }
 
 Status check_zarr_node(volume::Volume& volume, const NodeSpec& spec) {
-  MDFS_TRY_ASSIGN(const Geometry geometry, volume.image_geometry(spec.ino));
+  MDFS_TRY_ASSIGN(const LevelOfImage level, level_of(volume, spec));
+  const Geometry& geometry = level.geometry;
   if (!views::is_inside(geometry, spec.zarr)) return {Errc::kNotFound, spec.canonical + ": outside the image"};
-  if (spec.zarr.kind != ZarrKind::kChunk) return {};
+  if (spec.zarr.kind != ZarrKind::kChunk || spec.zarr.level > 0) return {};
   MDFS_TRY_ASSIGN(const bool written, volume.is_written(spec.ino, views::extent_of(geometry, spec.zarr)));
   return written ? Status() : Status(Errc::kNotFound, spec.canonical + ": a hole");
 }
 
-std::uint64_t zarr_file_size(const Geometry& geometry, const ZarrName& name) {
-  if (name.kind == ZarrKind::kGroupMetadata) return views::zarr_group_json(geometry).size();
-  if (name.kind == ZarrKind::kArrayMetadata) return views::zarr_array_json(geometry).size();
-  return geometry.extent_bytes();
+Result<std::uint64_t> zarr_file_size(volume::Volume& volume, const NodeSpec& spec) {
+  MDFS_TRY_ASSIGN(const LevelOfImage level, level_of(volume, spec));
+  if (spec.zarr.kind == ZarrKind::kGroupMetadata) return views::zarr_group_json(level.image, level.stored).size();
+  if (spec.zarr.kind == ZarrKind::kArrayMetadata) return views::zarr_array_json(level.geometry).size();
+  return level.geometry.extent_bytes();
 }
 
-Result<std::shared_ptr<views::View>> open_zarr_file(volume::Volume& volume, const Geometry& geometry,
-                                                    const NodeSpec& spec) {
+Result<std::shared_ptr<views::View>> open_zarr_file(volume::Volume& volume, const NodeSpec& spec) {
+  MDFS_TRY_ASSIGN(const LevelOfImage level, level_of(volume, spec));
+  const Geometry& geometry = level.geometry;
   if (!views::is_inside(geometry, spec.zarr)) return Error{Errc::kNotFound, spec.canonical + ": outside the image"};
   std::shared_ptr<views::View> view;
   if (spec.zarr.kind == ZarrKind::kGroupMetadata) {
-    view = std::make_shared<views::TextView>(views::zarr_group_json(geometry));
+    view = std::make_shared<views::TextView>(views::zarr_group_json(level.image, level.stored));
   } else if (spec.zarr.kind == ZarrKind::kArrayMetadata) {
     view = std::make_shared<views::TextView>(views::zarr_array_json(geometry));
   } else {
-    view = std::make_shared<views::ZarrChunk>(volume, spec.ino, geometry, views::extent_of(geometry, spec.zarr));
+    view = std::make_shared<views::ZarrChunk>(volume, spec.ino, geometry, spec.zarr.level,
+                                              views::extent_of(geometry, spec.zarr));
   }
   return view;
 }
 
 std::optional<geometry::Window> chunk_window(const Geometry& geometry, const ZarrName& name) {
-  if (name.kind != ZarrKind::kChunk) return {};
+  if (name.kind != ZarrKind::kChunk || name.level > 0) return {};
   return views::window_of_extent(geometry, views::extent_of(geometry, name));
 }
 
@@ -99,18 +122,22 @@ Result<std::vector<volume::DirectoryEntry>> read_zarr_directory(volume::Volume& 
                                                                 std::uint64_t offset, std::size_t limit,
                                                                 const engine::Stop& stop) {
   const ZarrName& directory = node.spec.zarr;
-  MDFS_TRY_ASSIGN(const Geometry geometry, volume.image_geometry(node.spec.ino));
+  MDFS_TRY_ASSIGN(const LevelOfImage level, level_of(volume, node.spec));
+  const Geometry& geometry = level.geometry;
   if (!views::is_inside(geometry, directory)) return Error{Errc::kNotFound, node.spec.canonical};
   std::vector<volume::DirectoryEntry> entries;
   const auto add = [&](std::string name, std::uint8_t type, std::uint64_t number) {
     entries.push_back({.name = std::move(name), .ino = node.id, .type = type, .cookie = number + 1});
   };
   if (directory.kind != ZarrKind::kChunks) {
-    const std::string_view second = directory.kind == ZarrKind::kGroup ? "0" : views::kZarrChunksName;
-    const std::pair<std::string_view, std::uint8_t> all[] = {
-        {".", DT_DIR}, {"..", DT_DIR}, {views::kZarrMetadataName, DT_REG}, {second, DT_DIR}};
-    for (std::uint64_t i = offset; i < std::size(all) && entries.size() < limit; ++i)
-      add(std::string(all[i].first), all[i].second, i);
+    std::vector<std::pair<std::string, std::uint8_t>> all = {
+        {".", DT_DIR}, {"..", DT_DIR}, {std::string(views::kZarrMetadataName), DT_REG}};
+    if (directory.kind == ZarrKind::kArray) {
+      all.emplace_back(views::kZarrChunksName, DT_DIR);
+    } else {
+      for (unsigned n = 0; n <= level.stored.count; ++n) all.emplace_back(std::to_string(n), DT_DIR);
+    }
+    for (std::uint64_t i = offset; i < all.size() && entries.size() < limit; ++i) add(all[i].first, all[i].second, i);
     return entries;
   }
   for (; offset < kDots && entries.size() < limit; ++offset) add(offset == 0 ? "." : "..", DT_DIR, offset);

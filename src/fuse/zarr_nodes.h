@@ -26,11 +26,11 @@ Result<NodeSpec> zarr_child(volume::Volume& volume, const Node& directory, std::
 Status check_zarr_node(volume::Volume& volume, const NodeSpec& spec);
 
 // Exact. The node exists.
-std::uint64_t zarr_file_size(const geometry::Geometry& geometry, const views::ZarrName& name);
+Result<std::uint64_t> zarr_file_size(volume::Volume& volume, const NodeSpec& spec);
 // The node exists, or did a moment ago: kNotFound if the image has become smaller.
-Result<std::shared_ptr<views::View>> open_zarr_file(volume::Volume& volume, const geometry::Geometry& geometry,
-                                                    const NodeSpec& spec);
-// The samples of the image that a chunk shows; nothing for other nodes. The node is inside the image.
+Result<std::shared_ptr<views::View>> open_zarr_file(volume::Volume& volume, const NodeSpec& spec);
+// The samples of the image that a chunk shows; nothing for other nodes, and for chunks of
+// levels, which the kernel does not cache. The node is inside the image.
 std::optional<geometry::Window> chunk_window(const geometry::Geometry& geometry, const views::ZarrName& name);
 // As read_view_directory(). Chunks that are holes are left out.
 Result<std::vector<volume::DirectoryEntry>> read_zarr_directory(volume::Volume& volume, const Node& node,

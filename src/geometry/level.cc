@@ -17,16 +17,6 @@ bool can_halve(const Geometry& upper) {
   return false;
 }
 
-Geometry next_level(Geometry upper) {
-  const HalvedAxes halved = halved_axes(upper);
-  for (unsigned axis = 0; axis < upper.rank; ++axis) {
-    if (!halved[axis]) continue;
-    upper.shape[axis] = ceil_div(upper.shape[axis], std::uint64_t{2});
-    upper.spacing[axis] *= 2;
-  }
-  return upper;
-}
-
 }  // namespace
 
 HalvedAxes halved_axes(const Geometry& upper) {
@@ -41,9 +31,19 @@ HalvedAxes halved_axes(const Geometry& upper) {
   return halved;
 }
 
+Geometry geometry_above(Geometry upper) {
+  const HalvedAxes halved = halved_axes(upper);
+  for (unsigned axis = 0; axis < upper.rank; ++axis) {
+    if (!halved[axis]) continue;
+    upper.shape[axis] = ceil_div(upper.shape[axis], std::uint64_t{2});
+    upper.spacing[axis] *= 2;
+  }
+  return upper;
+}
+
 unsigned level_count(const Geometry& image) {
   unsigned count = 0;
-  for (Geometry level = image; can_halve(level); level = next_level(std::move(level))) ++count;
+  for (Geometry level = image; can_halve(level); level = geometry_above(std::move(level))) ++count;
   return count;
 }
 
@@ -51,10 +51,12 @@ Geometry level_geometry(const Geometry& image, unsigned level) {
   Geometry result = image;
   for (unsigned n = 0; n < level; ++n) {
     MDFS_CHECK(can_halve(result));
-    result = next_level(std::move(result));
+    result = geometry_above(std::move(result));
   }
   return result;
 }
+
+std::size_t place_in_box(unsigned rank, unsigned axis) { return rank == 1 ? 1 : axis + 3 - rank; }
 
 Window source_window(const Geometry& upper, const Window& window) {
   const HalvedAxes halved = halved_axes(upper);
@@ -67,6 +69,71 @@ Window source_window(const Geometry& upper, const Window& window) {
         std::min(upper.shape[axis], 2 * (window.start[axis] + window.length[axis])) - source.start[axis];
   }
   return source;
+}
+
+unsigned useful_level_count(const Geometry& image) {
+  unsigned count = 0;
+  for (Geometry level = image; can_halve(level); level = geometry_above(std::move(level)), ++count) {
+    const HalvedAxes halved = halved_axes(level);
+    bool fits = true;
+    for (unsigned axis = 0; axis < level.rank; ++axis)
+      fits = fits && (!halved[axis] || level.shape[axis] <= level.extent[axis]);
+    if (fits) break;
+  }
+  return count;
+}
+
+bool overlap(unsigned rank, const SampleBox& a, const SampleBox& b) {
+  for (unsigned axis = 0; axis < rank; ++axis)
+    if (a.first[axis] >= b.last[axis] || b.first[axis] >= a.last[axis]) return false;
+  return true;
+}
+
+SampleBox box_of(const Geometry& geometry, const Window& window) {
+  SampleBox box{window.start, window.start};
+  for (unsigned axis = 0; axis < geometry.rank; ++axis) box.last[axis] += window.length[axis];
+  return box;
+}
+
+SampleBox box_above(const Geometry& upper, const SampleBox& box) {
+  const HalvedAxes halved = halved_axes(upper);
+  SampleBox above = box;
+  for (unsigned axis = 0; axis < upper.rank; ++axis) {
+    if (!halved[axis]) continue;
+    above.first[axis] = box.first[axis] / 2;
+    above.last[axis] = ceil_div(box.last[axis], std::uint64_t{2});
+  }
+  return above;
+}
+
+SampleBox box_below(const Geometry& upper, const SampleBox& box) {
+  const HalvedAxes halved = halved_axes(upper);
+  SampleBox below = box;
+  for (unsigned axis = 0; axis < upper.rank; ++axis) {
+    if (!halved[axis]) continue;
+    below.first[axis] = checked_mul(box.first[axis], std::uint64_t{2}).value_or(UINT64_MAX);
+    below.last[axis] = checked_mul(box.last[axis], std::uint64_t{2}).value_or(UINT64_MAX);
+  }
+  return below;
+}
+
+SampleBox box_of_bytes(unsigned rank, const Coord& lengths, std::uint64_t sample_bytes, std::uint64_t offset,
+                       std::uint64_t length) {
+  SampleBox box;
+  if (length == 0) return box;
+  std::uint64_t first = offset / sample_bytes, last = (offset + length - 1) / sample_bytes;
+  std::uint64_t step = 1;
+  for (unsigned axis = 1; axis < rank; ++axis) step *= lengths[axis];
+  bool together = true;  // along the axes so far, which then have one index each
+  for (unsigned axis = 0; axis < rank; ++axis) {
+    if (axis > 0) step /= lengths[axis];
+    box.first[axis] = together ? first / step : 0;
+    box.last[axis] = together ? last / step + 1 : lengths[axis];
+    together = together && first / step == last / step;
+    first %= step;
+    last %= step;
+  }
+  return box;
 }
 
 }  // namespace mdfs::geometry

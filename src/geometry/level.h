@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 
 #include "base/result.h"
 #include "geometry/geometry.h"
@@ -17,13 +18,36 @@ using HalvedAxes = std::array<bool, kMaxRank>;
 // last two axes, unless one is the time t. The axis before them is halved as well if it is an axis of space whose
 // spacing, in the same unit, is not coarser than that of the last axis. An unknown spacing leaves it as it is.
 HalvedAxes halved_axes(const Geometry& upper);
+// The geometry one level above: ceil(n / 2) samples along a halved axis, with twice the spacing.
+Geometry geometry_above(Geometry upper);
 // Levels above the image: the last one is the first whose halved axes all have at most one sample.
 unsigned level_count(const Geometry& image);
-// The geometry of one level, at most level_count() (abort): ceil(n / 2) samples along a halved axis, with twice the
-// spacing. The rest is that of the image.
+// The geometry of one level, at most level_count() (abort).
 Geometry level_geometry(const Geometry& image, unsigned level);
+// The position of an axis in a ReducedBox (geometry/reduce.h): of planes, rows or columns. A signal has rows of one
+// sample.
+std::size_t place_in_box(unsigned rank, unsigned axis);
 // The window of the level `upper` whose samples make the samples of a window one level above it. The window must have
 // been checked there. No axis is a single index, and the channel is the same.
 Window source_window(const Geometry& upper, const Window& window);
+// Levels that are stored by default: up to the first one with a single extent along its halved axes.
+unsigned useful_level_count(const Geometry& image);
+
+// Samples [first, last) along each axis, perhaps beyond the end of the image.
+struct SampleBox {
+  Coord first{};
+  Coord last{};
+  bool operator==(const SampleBox&) const = default;
+};
+bool overlap(unsigned rank, const SampleBox& a, const SampleBox& b);
+SampleBox box_of(const Geometry& geometry, const Window& window);
+// The samples one level above `upper` that are made of any of these, and the samples of `upper` that make these,
+// without regard to the end of the image.
+SampleBox box_above(const Geometry& upper, const SampleBox& box);
+SampleBox box_below(const Geometry& upper, const SampleBox& box);
+// A box around bytes [offset, offset + length) of an array of these lengths, whose first axis has no end. Not empty
+// unless `length` is 0.
+SampleBox box_of_bytes(unsigned rank, const Coord& lengths, std::uint64_t sample_bytes, std::uint64_t offset,
+                       std::uint64_t length);
 
 }  // namespace mdfs::geometry

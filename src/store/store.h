@@ -46,6 +46,10 @@ class Store : public Items, public BlockSpace, public Members, public Commits, p
   virtual const Uuid& volume_uuid() const = 0;
   virtual std::string volume_name() const = 0;
   virtual std::uint64_t features_incompat() const = 0;  // MDFS_INCOMPAT_* of the volume
+  // Bits MDFS_RO_COMPAT_* that the volume has from the next commit on. Called before the first transaction that needs
+  // them.
+  virtual void add_features_ro_compat(std::uint64_t bits) { (void)bits; }
+  virtual std::uint64_t features_ro_compat() const { return 0; }
   virtual bool read_only() const = 0;
   virtual std::string read_only_reason() const = 0;  // empty if not read-only
   virtual bool has_failed() const { return false; }  // read-only since a commit failed

@@ -23,7 +23,7 @@ std::string info_json(const volume::ImageInfo& info) {
   json["channels"] = geometry.channels;
   json["type"] = geometry::name(geometry.type);
   json["extent"] = axis_array(geometry.extent);
-  json["levels"] = 1;
+  json["levels"] = 1 + info.levels;
   json["codec"] = codec::info(geometry.codec).name;
   if (codec::info(geometry.codec).has_levels) json["codec_level"] = geometry.codec_level;
   json["policy"] = alloc::name(geometry.policy);

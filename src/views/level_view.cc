@@ -24,9 +24,6 @@ constexpr std::size_t kPlanes = 0, kRows = 1, kColumns = 2;
 
 using Lengths = std::array<std::uint64_t, 3>;  // planes, rows, columns
 
-// The position of an axis among planes, rows and columns. A signal has rows of one sample.
-std::size_t place_of(unsigned rank, unsigned axis) { return rank == 1 ? kRows : axis + 3 - rank; }
-
 // The windows below a window, down to the image.
 struct Tower {
   struct Floor {
@@ -56,8 +53,8 @@ Tower tower_of(const Geometry& image, const WindowName& name) {
     Tower::Floor& floor = tower.floors[level];
     const geometry::HalvedAxes halved = geometry::halved_axes(geometry::level_geometry(image, level));
     for (unsigned axis = 0; axis < image.rank; ++axis) {
-      floor.length[place_of(image.rank, axis)] = floor.window.length[axis];
-      floor.step[place_of(image.rank, axis)] = halved[axis] ? 2 : 1;
+      floor.length[geometry::place_in_box(image.rank, axis)] = floor.window.length[axis];
+      floor.step[geometry::place_in_box(image.rank, axis)] = halved[axis] ? 2 : 1;
     }
   }
   return tower;
@@ -66,8 +63,8 @@ Tower tower_of(const Geometry& image, const WindowName& name) {
 // Makes rows of a level from those below it, a few at a time: memory is bounded by some rows of each level.
 class Reducer {
  public:
-  Reducer(const Tower& tower, WindowReader& image, const engine::Stop& stop)
-      : tower_(tower), image_(image), stop_(stop), pieces_(tower.floors.size()) {}
+  Reducer(const Tower& tower, geometry::Reduction reduction, WindowReader& image, const engine::Stop& stop)
+      : tower_(tower), reduction_(reduction), image_(image), stop_(stop), pieces_(tower.floors.size()) {}
 
   // Rows [row, row + rows) of one plane of the level's window.
   Status rows(unsigned level, std::uint64_t plane, std::uint64_t row, std::uint64_t rows, MutableBytes into) {
@@ -88,7 +85,7 @@ class Reducer {
         MDFS_TRY(this->rows(level - 1, first + i, from, source,
                             MutableBytes(piece).subspan(i * source * below_bytes, source * below_bytes)));
       const geometry::ReducedBox box{{planes, source, below.length[kColumns]}, below.step, tower_.channels};
-      geometry::reduce_mean(tower_.type, box, piece, into.subspan(done * row_bytes, count * row_bytes));
+      geometry::reduce(reduction_, tower_.type, box, piece, into.subspan(done * row_bytes, count * row_bytes));
     }
     return {};
   }
@@ -102,17 +99,19 @@ class Reducer {
   }
 
   const Tower& tower_;
+  const geometry::Reduction reduction_;
   WindowReader& image_;
   const engine::Stop& stop_;
   std::vector<ByteVector> pieces_;  // by level: the rows below that its rows are made of
 };
 
-Status reduce_into(Staging& staging, const Tower& tower, WindowReader& image, const engine::Stop& stop) {
+Status reduce_into(Staging& staging, const Tower& tower, geometry::Reduction reduction, WindowReader& image,
+                   const engine::Stop& stop) {
   const auto level = static_cast<unsigned>(tower.floors.size() - 1);
   const Lengths length = tower.floors.back().length;
   const std::uint64_t row_bytes = tower.row_bytes(level);
   const std::uint64_t at_once = std::max<std::uint64_t>(1, kPieceBytes / row_bytes);
-  Reducer reducer(tower, image, stop);
+  Reducer reducer(tower, reduction, image, stop);
   ByteVector piece;
   std::uint64_t offset = 0;
   for (std::uint64_t plane = 0; plane < length[kPlanes]; ++plane) {
@@ -127,13 +126,52 @@ Status reduce_into(Staging& staging, const Tower& tower, WindowReader& image, co
   return {};
 }
 
+// A window of a stored level that is read as it is at each read.
+class StoredLevelView final : public View {
+ public:
+  StoredLevelView(volume::Volume& volume, volume::Ino image, ViewFile file, unsigned level)
+      : volume_(volume), image_(image), file_(std::move(file)), level_(level) {}
+  std::uint64_t size_bytes() const override { return file_.size_bytes(); }
+  Result<std::size_t> read(std::uint64_t offset, MutableBytes into, const engine::Stop& stop) override {
+    return read_view(file_, offset, into, [&](std::uint64_t at, MutableBytes bytes) {
+      return read_stored_level(volume_, image_, level_, file_.window, at, bytes, stop);
+    });
+  }
+
+ private:
+  volume::Volume& volume_;
+  const volume::Ino image_;
+  const ViewFile file_;
+  const unsigned level_;
+};
+
 }  // namespace
+
+Status read_stored_level(volume::Volume& volume, volume::Ino image, unsigned level, const geometry::Window& window,
+                         std::uint64_t offset, MutableBytes into, const engine::Stop& stop) {
+  const auto take = [&](std::uint64_t at, ConstBytes bytes) -> Status {
+    std::copy(bytes.begin(), bytes.end(), into.begin() + static_cast<std::ptrdiff_t>(at - offset));
+    return {};
+  };
+  MDFS_TRY_ASSIGN(const bool read, volume.read_level(image, level, window, offset, into.size(), take, stop));
+  if (read) return {};
+  return {Errc::kReadOnly, fmt::format("level {} is not built here, and cannot be stored now", level)};
+}
 
 Result<std::shared_ptr<View>> LevelView::open(volume::Volume& volume, volume::Ino image,
                                               const geometry::Geometry& geometry, const WindowName& name,
                                               StagingPool& pool, std::uint32_t owner, const engine::Stop& stop) {
   MDFS_CHECK(name.level > 0);
   MDFS_TRY_ASSIGN(ViewFile file, view_window(geometry, name));
+  MDFS_TRY_ASSIGN(const auto stored, volume.stored_levels(image));
+  if (name.level <= stored.first) {
+    if (file.data_bytes > pool.limits().window_bytes)
+      return std::shared_ptr<View>(std::make_shared<StoredLevelView>(volume, image, std::move(file), name.level));
+    MDFS_TRY_ASSIGN(auto staging, Staging::create(pool, owner, file.data_bytes));
+    const auto keep = [&](std::uint64_t offset, ConstBytes bytes) { return staging->write(offset, bytes); };
+    MDFS_TRY_ASSIGN(const bool read, volume.read_level(image, name.level, file.window, 0, file.data_bytes, keep, stop));
+    if (read) return std::shared_ptr<View>(new LevelView(std::move(file), std::move(staging)));
+  }
   const Tower tower = tower_of(geometry, name);
   MDFS_TRY_ASSIGN(ViewFile source, view_window(geometry, {tower.floors[0].window, Format::kRaw}));
   const std::uint64_t most = std::min(kMaxSourceBytes, pool.limits().window_bytes);
@@ -146,7 +184,7 @@ Result<std::shared_ptr<View>> LevelView::open(volume::Volume& volume, volume::In
   const auto whole = std::make_shared<const ViewFile>(std::move(source));
   for (unsigned attempt = 1;; ++attempt) {
     WindowReader reader(volume, image, whole);
-    const Status made = reduce_into(*staging, tower, reader, stop);
+    const Status made = reduce_into(*staging, tower, stored.second, reader, stop);
     if (made.ok()) return std::shared_ptr<View>(new LevelView(std::move(file), std::move(staging)));
     if (made.error().code != Errc::kStaleDisk || attempt == kLevelAttempts) return made.error();
   }

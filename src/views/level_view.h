@@ -13,11 +13,19 @@
 
 namespace mdfs::views {
 
-// A window of a level of one version of the image, which later writes do not change. Each level is the mean of the
-// level below (geometry/reduce.h). Nothing of a level is stored: the samples are made from those of the image.
+// Bytes of a window of a stored level, of one state of the image. kReadOnly: they have not been built, and cannot be
+// stored now.
+Status read_stored_level(volume::Volume& volume, volume::Ino image, unsigned level, const geometry::Window& window,
+                         std::uint64_t offset, MutableBytes into, const engine::Stop& stop);
+
+// A window of a level of one version of the image, which later writes do not change. Each level is the reduction of the
+// level below (geometry/reduce.h). Stored levels are read, and what they lack is built. Of levels that are not stored,
+// or cannot be, the samples are made from those of the image. A window of a stored level that is larger than staged
+// windows may be is not kept: each read then sees one state of the image, and the next read perhaps another one.
 class LevelView final : public View {
  public:
-  // A window that stands for more bytes of the image is kTooBig: to read them would keep other users waiting for long.
+  // Of levels that are not stored, a window that stands for more bytes of the image is kTooBig: to read them would keep
+  // other users waiting for long.
   static constexpr std::uint64_t kMaxSourceBytes = 256u << 20;
   // The same for one row of those bytes, so that the rows being reduced need little memory.
   static constexpr std::uint64_t kMaxSourceRowBytes = 4u << 20;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "views/level_view.h"
 
 namespace mdfs::views {
 namespace {
@@ -67,9 +68,12 @@ void fill_padded(const PaddedExtent& extent, std::uint64_t offset, ConstBytes in
   MDFS_CHECK(inside.empty());
 }
 
-ZarrChunk::ZarrChunk(volume::Volume& volume, volume::Ino image, const geometry::Geometry& geometry,
+ZarrChunk::ZarrChunk(volume::Volume& volume, volume::Ino image, const geometry::Geometry& geometry, unsigned level,
                      const geometry::Coord& extent)
-    : extent_(padded_extent(geometry, window_of_extent(geometry, extent))),
+    : volume_(volume),
+      image_(image),
+      level_(level),
+      extent_(padded_extent(geometry, window_of_extent(geometry, extent))),
       size_(geometry.extent_bytes()),
       reader_(volume, image, raw_window(geometry, extent)) {}
 
@@ -85,7 +89,11 @@ Result<std::size_t> ZarrChunk::read_padded(std::uint64_t offset, MutableBytes in
                                            const engine::Stop& stop) {
   if (offset >= size_) return std::size_t{0};
   into = into.first(static_cast<std::size_t>(std::min<std::uint64_t>(into.size(), size_ - offset)));
-  const auto read_inside = [&](std::uint64_t from, MutableBytes bytes) {
+  const auto read_inside = [&](std::uint64_t from, MutableBytes bytes) -> Result<std::size_t> {
+    if (level_ > 0) {
+      MDFS_TRY(read_stored_level(volume_, image_, level_, window(), from, bytes, stop));
+      return bytes.size();
+    }
     return newest ? reader_.read_newest(from, bytes, stop) : reader_.read(from, bytes, stop);
   };
   if (extent_.inside == extent_.extent) return read_inside(offset, into);

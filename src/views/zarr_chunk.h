@@ -34,22 +34,25 @@ void fill_padded(const PaddedExtent& extent, std::uint64_t offset, ConstBytes in
 // The decoded samples of one extent in one version of the image; what lies outside the image is zero. Any thread.
 class ZarrChunk final : public View {
  public:
-  // The extent lies in the grid (abort).
-  ZarrChunk(volume::Volume& volume, volume::Ino image, const geometry::Geometry& geometry,
+  // Of a level; 0 is the image. The geometry is that of the level, and the extent lies in its grid (abort).
+  ZarrChunk(volume::Volume& volume, volume::Ino image, const geometry::Geometry& geometry, unsigned level,
             const geometry::Coord& extent);
 
   const geometry::Window& window() const { return reader_.file()->window; }
   std::uint64_t size_bytes() const override { return size_; }
   Result<std::size_t> read(std::uint64_t offset, MutableBytes into, const engine::Stop& stop = {}) override;
   Result<std::size_t> read_newest(std::uint64_t offset, MutableBytes into, const engine::Stop& stop = {}) override;
-  bool may_cache() const override { return true; }
+  bool may_cache() const override { return level_ == 0; }  // the kernel is not told of changes of levels
 
  private:
   Result<std::size_t> read_padded(std::uint64_t offset, MutableBytes into, bool newest, const engine::Stop& stop);
 
+  volume::Volume& volume_;
+  const volume::Ino image_;
+  const unsigned level_;
   const PaddedExtent extent_;
   const std::uint64_t size_;
-  WindowReader reader_;  // of the part inside the image
+  WindowReader reader_;  // of the part inside the image, for level 0
 };
 
 }  // namespace mdfs::views

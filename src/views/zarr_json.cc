@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "geometry/level.h"
 #include "geometry/units.h"
 #include "views/zarr_name.h"
 
@@ -16,6 +17,7 @@ namespace {
 
 using geometry::ElementType;
 using geometry::Geometry;
+using geometry::Reduction;
 using OrderedJson = nlohmann::ordered_json;
 
 enum class AxisClass : std::uint8_t { kTime, kOther, kSpace };  // in the order that OME-NGFF demands
@@ -47,19 +49,46 @@ OrderedJson describe_axis(const Geometry& geometry, ZarrAxis axis) {
   return json;
 }
 
-OrderedJson multiscale(const Geometry& geometry) {
-  auto axes = OrderedJson::array();
-  auto scale = OrderedJson::array();
-  for (const ZarrAxis axis : zarr_axes(geometry)) {
-    axes.push_back(describe_axis(geometry, axis));
-    const double spacing = axis.axis == ZarrAxis::kChannels ? 0 : geometry.spacing[axis.axis];
-    scale.push_back(spacing == 0 ? 1.0 : spacing);
+OrderedJson transformation(const std::string& type, std::vector<double> factors) {
+  auto json = OrderedJson::object();
+  json["type"] = type;
+  json[type] = std::move(factors);
+  return json;
+}
+
+// Sample i of a level lies in the middle of those that it stands for, or on the first one, if it is that.
+OrderedJson transformations(const Geometry& geometry, unsigned level, Reduction reduction) {
+  Geometry at = geometry;
+  std::vector<double> steps(geometry.rank, 1.0);  // in samples of the image
+  for (unsigned n = 0; n < level; ++n) {
+    const geometry::HalvedAxes halved = geometry::halved_axes(at);
+    for (unsigned axis = 0; axis < geometry.rank; ++axis) steps[axis] *= halved[axis] ? 2 : 1;
+    at = geometry::geometry_above(std::move(at));
   }
-  auto transformations = OrderedJson::array();
-  transformations.push_back({{"type", "scale"}, {"scale", std::move(scale)}});
+  std::vector<double> scale, translation;
+  for (const ZarrAxis axis : zarr_axes(geometry)) {
+    const bool is_channels = axis.axis == ZarrAxis::kChannels;
+    const double spacing = is_channels || geometry.spacing[axis.axis] == 0 ? 1.0 : geometry.spacing[axis.axis];
+    const double step = is_channels ? 1.0 : steps[axis.axis];
+    scale.push_back(spacing * step);
+    translation.push_back(reduction == Reduction::kNearest ? 0.0 : spacing * (step - 1) / 2);
+  }
+  auto all = OrderedJson::array();
+  all.push_back(transformation("scale", std::move(scale)));
+  if (level > 0) all.push_back(transformation("translation", std::move(translation)));
+  return all;
+}
+
+OrderedJson multiscale(const Geometry& geometry, const ZarrLevels& levels) {
+  auto axes = OrderedJson::array();
+  for (const ZarrAxis axis : zarr_axes(geometry)) axes.push_back(describe_axis(geometry, axis));
   auto datasets = OrderedJson::array();
-  datasets.push_back({{"path", "0"}, {"coordinateTransformations", std::move(transformations)}});
-  return {{"axes", std::move(axes)}, {"datasets", std::move(datasets)}};
+  for (unsigned level = 0; level <= levels.count; ++level)
+    datasets.push_back({{"path", std::to_string(level)},
+                        {"coordinateTransformations", transformations(geometry, level, levels.reduction)}});
+  OrderedJson json = {{"axes", std::move(axes)}, {"datasets", std::move(datasets)}};
+  if (levels.count > 0) json["type"] = geometry::name(levels.reduction);
+  return json;
 }
 
 std::string_view data_type(ElementType type) {
@@ -133,12 +162,12 @@ bool has_ome_axes(const Geometry& geometry) {
   return times <= 1 && others <= 1 && spaces >= 2 && spaces <= 3;
 }
 
-std::string zarr_group_json(const Geometry& geometry) {
+std::string zarr_group_json(const Geometry& geometry, const ZarrLevels& levels) {
   OrderedJson json = {{"zarr_format", 3}, {"node_type", "group"}};
   auto attributes = OrderedJson::object();
   if (has_ome_axes(geometry)) {
     auto multiscales = OrderedJson::array();
-    multiscales.push_back(multiscale(geometry));
+    multiscales.push_back(multiscale(geometry, levels));
     attributes["ome"] = {{"version", "0.5"}, {"multiscales", std::move(multiscales)}};
   }
   json["attributes"] = std::move(attributes);

@@ -34,7 +34,8 @@ std::uint64_t chunks_along(const Geometry& geometry, ZarrAxis axis) {
   return axis.axis == ZarrAxis::kChannels ? 1 : geometry.grid()[axis.axis];
 }
 
-Result<ZarrName> zarr_entry(const Geometry& geometry, const ZarrName& directory, std::string_view name) {
+Result<ZarrName> zarr_entry(const Geometry& geometry, unsigned levels, const ZarrName& directory,
+                            std::string_view name) {
   ZarrName entry = directory;
   switch (directory.kind) {
     case ZarrKind::kGroup: {
@@ -42,7 +43,7 @@ Result<ZarrName> zarr_entry(const Geometry& geometry, const ZarrName& directory,
       if (name == kZarrMetadataName) return entry;
       entry.kind = ZarrKind::kArray;
       const auto level = parse_index(name);
-      if (!level || *level >= kZarrLevels) return no_entry(name);
+      if (!level || *level > levels) return no_entry(name);
       entry.level = static_cast<unsigned>(*level);
       return entry;
     }

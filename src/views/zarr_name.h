@@ -17,7 +17,6 @@ inline constexpr std::string_view kZarrName = "ome.zarr";
 inline constexpr std::string_view kZarrMetadataName = "zarr.json";
 inline constexpr std::string_view kZarrChunksName = "c";
 inline constexpr unsigned kMaxZarrRank = geometry::kMaxRank + 1;  // the axes of an image, and its channels
-inline constexpr std::uint64_t kZarrLevels = 1;                   // lower resolutions are not stored
 
 // The axes of the array, slowest first: those of the image in their order, and its channels, if there are several,
 // before the first axis of space. OME-NGFF demands the order time, channels, space.
@@ -52,7 +51,9 @@ struct ZarrName {
 
 // The entry `name` of a directory, as far as names and the shape decide: a chunk may be a hole. kNotFound if there is
 // none: numbers are decimal, without sign and leading zeros, and inside the grid.
-Result<ZarrName> zarr_entry(const geometry::Geometry& geometry, const ZarrName& directory, std::string_view name);
+// `geometry` is that of the directory's level, here and below; the image stores `levels` levels.
+Result<ZarrName> zarr_entry(const geometry::Geometry& geometry, unsigned levels, const ZarrName& directory,
+                            std::string_view name);
 // False if the name leads outside the image, which has become smaller since.
 bool is_inside(const geometry::Geometry& geometry, const ZarrName& name);
 // True if the entries of a directory of chunks are chunks, not directories.

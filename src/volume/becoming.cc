@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "base/log.h"
 #include "format/geometry_item.h"
+#include "volume/level_items.h"
 #include "volume/volume_impl.h"
 
 namespace mdfs::volume {
@@ -17,6 +18,15 @@ constexpr std::size_t kBytesAtOnce = 64u << 20;
 // True if an image has these samples already. Extents and codec are the way it is stored, and stay.
 bool same_samples(const geometry::Geometry& a, const geometry::Geometry& b) {
   return a.rank == b.rank && a.shape == b.shape && a.channels == b.channels && a.type == b.type && a.axes == b.axes;
+}
+
+bool halves_alike(geometry::Geometry a, geometry::Geometry b, std::size_t levels) {
+  for (; levels > 0; --levels) {
+    if (geometry::halved_axes(a) != geometry::halved_axes(b)) return false;
+    a = geometry::geometry_above(std::move(a));
+    b = geometry::geometry_above(std::move(b));
+  }
+  return true;
 }
 
 // All that an image has stored goes over to another object.
@@ -72,6 +82,11 @@ Status VolumeImpl::calibrate(Inode& inode, const geometry::Geometry& wanted) {
       if (!same_samples(geometry, wanted))
         return Error{Errc::kExists, "the file is an image of another geometry already"};
       if (geometry.spacing == wanted.spacing && geometry.unit == wanted.unit) return {};
+      if ((store_->features_ro_compat() & MDFS_RO_COMPAT_LEVELS) != 0) {
+        MDFS_TRY_ASSIGN(const auto levels, read_level_items(change.transaction, inode.ino));
+        if (!halves_alike(geometry, wanted, levels.size()))
+          return Error{Errc::kExists, "levels of the image are stored, which this spacing would change"};
+      }
       geometry.spacing = wanted.spacing;
       geometry.unit = wanted.unit;
       MDFS_TRY_ASSIGN(const auto old, change.transaction.get(geometry_key(inode.ino)));

@@ -63,6 +63,7 @@ Result<std::size_t> VolumeImpl::write_at(Inode& inode, std::uint64_t offset, Con
     extend.lock();
     MDFS_TRY_ASSIGN(use, open_objects_.use(inode));
   }
+  MDFS_TRY_ASSIGN(const LevelWrite writing, begin_write_bytes(inode, use, offset, from.size()));
   Status written = with_room([&] { return engine_->write(*use, offset, from, stop); });
   for (const std::size_t bytes : kShortWrites) {
     if (written.ok() || written.error().code != Errc::kNoSpace) break;

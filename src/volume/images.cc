@@ -2,8 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/checked.h"
 #include "format/geometry_item.h"
+#include "volume/level_items.h"
 #include "volume/volume_impl.h"
 
 namespace mdfs::volume {
@@ -73,6 +76,10 @@ Result<ImageInfo> VolumeImpl::image_info(Ino ino) {
   info.stored_bytes = item.stored_bytes;  // what is not yet written back does not count
   info.data_generation = attributes.data_generation;
   info.base = item.base;
+  if ((store_->features_ro_compat() & MDFS_RO_COMPAT_LEVELS) != 0) {
+    MDFS_TRY_ASSIGN(const auto levels, read_level_items(*store_, ino));
+    info.levels = std::min(static_cast<unsigned>(levels.size()), geometry::level_count(info.geometry));
+  }
   MDFS_TRY_ASSIGN(const auto placement, placements_.get(item.placement));
   info.placement = *placement;
   return info;
@@ -136,13 +143,19 @@ Result<std::uint64_t> VolumeImpl::consolidate(Ino ino, std::uint64_t most_bytes,
 // Of what has been written back.
 Status VolumeImpl::with_window(Inode& inode, const geometry::Window& window,
                                const std::function<Status(engine::OpenObject&, const geometry::Geometry&)>& work) {
+  return with_window_use(
+      inode, window, [&](const ObjectUse& use, const geometry::Geometry& geometry) { return work(*use, geometry); });
+}
+
+Status VolumeImpl::with_window_use(Inode& inode, const geometry::Window& window,
+                                   const std::function<Status(const ObjectUse&, const geometry::Geometry&)>& work) {
   const std::shared_lock shrink(inode.shrink_mutex);
   MDFS_TRY_ASSIGN(const ObjectUse use, open_objects_.use(inode));
   if (!use.geometry()) return Error{Errc::kNotImage, "inode " + std::to_string(inode.ino)};
   geometry::Geometry geometry = *use.geometry();
   geometry.shape[0] = ceil_div(engine_->size_bytes(*use), geometry.slab_bytes());
   MDFS_TRY(geometry::check(geometry, window));
-  return work(*use, geometry);
+  return work(use, geometry);
 }
 
 Status VolumeImpl::start_window(Ino ino, const geometry::Window& window) {
@@ -231,16 +244,17 @@ Status VolumeImpl::write_window(Ino ino, const geometry::Window& window, const e
   {
     const Pin pin = table_.pin(ino);
     bool beyond_end = false;
-    const auto write = [&](engine::OpenObject& object, const geometry::Geometry& geometry) -> Status {
+    const auto write = [&](const ObjectUse& use, const geometry::Geometry& geometry) -> Status {
       changed = plain_bytes(geometry, window);
-      beyond_end = changed.offset + changed.length > engine_->size_bytes(object);
+      beyond_end = changed.offset + changed.length > engine_->size_bytes(*use);
       if (beyond_end) return {};
-      return with_room([&] { return engine_->write_window(object, window, from, stop); });
+      MDFS_TRY_ASSIGN(const LevelWrite writing, begin_write(*pin, use, geometry::box_of(geometry, window)));
+      return with_room([&] { return engine_->write_window(*use, window, from, stop); });
     };
-    MDFS_TRY(with_window(*pin, window, write));
+    MDFS_TRY(with_window_use(*pin, window, write));
     if (beyond_end) {  // the file ended within the last slab: now it reaches as far as the window
       MDFS_TRY(resize(*pin, changed.offset + changed.length, true));
-      MDFS_TRY(with_window(*pin, window, write));
+      MDFS_TRY(with_window_use(*pin, window, write));
       if (beyond_end) return Error{Errc::kBusy, "the image was truncated meanwhile"};
     }
     open_objects_.data_changed(*pin);

@@ -16,9 +16,16 @@
 
 #include "engine/engine.h"
 #include "geometry/geometry.h"
+#include "volume/level_guard.h"
 #include "volume/volume.h"
 
 namespace mdfs::volume {
+
+// The stored levels of an image.
+struct LevelSet {
+  geometry::Reduction reduction = geometry::Reduction::kMean;
+  std::vector<Ino> objects;  // with the samples of level 1, 2, ..
+};
 
 // One inode in memory. The inode item in the tree is the authority; an Inode has newer state only, and the open object.
 // Lock order within an inode: extend, shrink, object, then the store, then times.
@@ -31,14 +38,19 @@ struct Inode {
   // Held shared by window calls, and alone while the file gets smaller or becomes an image.
   std::shared_mutex shrink_mutex;
 
-  std::mutex object_mutex;  // guards the next six; held while the object is opened and closed
+  std::mutex object_mutex;  // guards the next seven; held while the object is opened and closed
   std::condition_variable object_changed;
   std::shared_ptr<engine::OpenObject> open_object;     // null: not open
   std::shared_ptr<const geometry::Geometry> geometry;  // of the open object, if an image; shape[0] may be outdated
+  std::shared_ptr<const LevelSet> levels;              // of the open object; null: none
   unsigned object_users = 0;
   bool object_switching = false;    // no new use may begin
   bool object_queued = false;       // in the list of idle objects
   std::int64_t object_used_ns = 0;  // monotonic; end of the last use
+
+  LevelGuard level_guard;
+  std::mutex
+      level_mutex;  // held while an extent of a level is built, so that its memory is bounded; taken first of all
 
   // Changes by reads and writes of data that the tree does not have yet; set when the object is opened.
   std::mutex times_mutex;  // guards the next four; no lock is taken while it is held

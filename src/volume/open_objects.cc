@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "base/log.h"
 #include "format/geometry_item.h"
+#include "volume/level_items.h"
 #include "volume/placements.h"
 #include "volume/records.h"
 
@@ -21,6 +22,7 @@ ObjectUse& ObjectUse::operator=(ObjectUse&& other) noexcept {
     inode_ = std::exchange(other.inode_, nullptr);
     object_ = std::move(other.object_);
     geometry_ = std::move(other.geometry_);
+    levels_ = std::move(other.levels_);
   }
   return *this;
 }
@@ -29,6 +31,7 @@ void ObjectUse::end() {
   if (inode_ == nullptr) return;
   object_.reset();
   geometry_.reset();
+  levels_.reset();
   owner_->end_use(*std::exchange(inode_, nullptr));
 }
 
@@ -38,6 +41,7 @@ ObjectUse OpenObjects::make_use(Inode& inode) {
   use.inode_ = &inode;
   use.object_ = inode.open_object;
   use.geometry_ = inode.geometry;
+  use.levels_ = inode.levels;
   ++inode.object_users;
   return use;
 }
@@ -75,11 +79,13 @@ Status OpenObjects::open(Inode& inode) {
   spec.is_inline = item.is_inline();
   MDFS_TRY_ASSIGN(spec.placement, placements_.get(item.placement));
   std::shared_ptr<const geometry::Geometry> geometry;
+  std::shared_ptr<const LevelSet> levels;
   if (item.is_image()) {
     MDFS_TRY_ASSIGN(spec.geometry, read_geometry(store_, inode.ino));
     spec.geometry->shape[0] = ceil_div(item.size, spec.geometry->slab_bytes());
     MDFS_TRY(geometry::check(*spec.geometry));
     geometry = std::make_shared<const geometry::Geometry>(*spec.geometry);
+    MDFS_TRY_ASSIGN(levels, read_levels(store_, inode.ino, *geometry));
   }
   load_times(inode, item);
   bool privileges = (item.mode & (S_ISUID | S_ISGID)) != 0;
@@ -93,6 +99,7 @@ Status OpenObjects::open(Inode& inode) {
                     return update_item(inode, transaction, state);
                   }));
   inode.geometry = std::move(geometry);
+  inode.levels = std::move(levels);
   inode.has_open_object = true;
   return {};
 }
@@ -106,6 +113,7 @@ Status OpenObjects::close(Inode& inode) {
   }
   inode.open_object.reset();
   inode.geometry.reset();
+  inode.levels.reset();
   inode.has_open_object = false;
   if (!status.ok()) spdlog::error("inode {}: closing lost data: {}", inode.ino, status.error().message());
   return status;
@@ -272,6 +280,7 @@ void OpenObjects::discard(Inode& inode) {
   }
   inode.open_object.reset();
   inode.geometry.reset();
+  inode.levels.reset();
   inode.has_open_object = false;
   inode.times_dirty = false;
   inode.write_error_kept = false;

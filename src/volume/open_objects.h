@@ -30,13 +30,15 @@ class ObjectUse {
       : owner_(other.owner_),
         inode_(std::exchange(other.inode_, nullptr)),
         object_(std::move(other.object_)),
-        geometry_(std::move(other.geometry_)) {}
+        geometry_(std::move(other.geometry_)),
+        levels_(std::move(other.levels_)) {}
   ObjectUse& operator=(ObjectUse&& other) noexcept;
   ~ObjectUse() { end(); }
   void end();
   explicit operator bool() const { return inode_ != nullptr; }
   engine::OpenObject& operator*() const { return *object_; }
   const std::shared_ptr<const geometry::Geometry>& geometry() const { return geometry_; }
+  const std::shared_ptr<const LevelSet>& levels() const { return levels_; }
 
  private:
   friend class OpenObjects;
@@ -44,6 +46,7 @@ class ObjectUse {
   Inode* inode_ = nullptr;  // the caller of use() has pinned it
   std::shared_ptr<engine::OpenObject> object_;
   std::shared_ptr<const geometry::Geometry> geometry_;
+  std::shared_ptr<const LevelSet> levels_;
 };
 
 // Any thread may call any method. Callers hold a Pin of each inode that they pass, longer than any ObjectUse of it.

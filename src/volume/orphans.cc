@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "engine/write/free_data.h"
 #include "format/limits.h"
+#include "volume/level_items.h"
 #include "volume/volume_impl.h"
 
 namespace mdfs::volume {
@@ -48,13 +49,15 @@ Result<bool> free_some_leftovers(store::Transaction& transaction, Ino ino, std::
 }
 
 // Takes away a part of an orphan, `at_once` items; true when nothing is left.
-Result<bool> free_some(store::Transaction& transaction, Ino ino, std::uint32_t block_size, std::size_t at_once) {
+Result<bool> free_some(store::Transaction& transaction, Ino ino, std::uint32_t block_size, std::size_t at_once,
+                       std::vector<Ino>& levels) {
   MDFS_TRY_ASSIGN(const std::optional<format::Inode> inode, find_inode(transaction, ino));
   if (!inode) {
     transaction.erase(orphan_key(ino));
     return true;
   }
   if (inode->links > 0) return true;
+  if (inode->is_image()) MDFS_TRY(drop_levels(transaction, ino, 0, levels));
   if (inode->is_regular()) {
     MDFS_TRY_ASSIGN(const bool no_extents, free_some_extents(transaction, ino, inode->is_image(), block_size, at_once));
     if (!no_extents) return false;
@@ -118,9 +121,13 @@ Status VolumeImpl::free_orphan(Ino ino) {
   }
   open_objects_.discard(*pin);
   pin->unlinked = false;  // also if it cannot be freed: then the next mount tries again, and not the next release
-  return free_in_steps([&](store::Transaction& transaction, std::size_t at_once) {
-    return free_some(transaction, ino, store_->block_size(), at_once);
+  std::vector<Ino> levels;
+  const Status freed = free_in_steps([&](store::Transaction& transaction, std::size_t at_once) {
+    return free_some(transaction, ino, store_->block_size(), at_once, levels);
   });
+  const std::lock_guard orphans(orphans_mutex_);
+  orphans_.insert(orphans_.end(), levels.begin(), levels.end());
+  return freed;
 }
 
 Status VolumeImpl::free_in_steps(const std::function<Result<bool>(store::Transaction&, std::size_t at_once)>& step) {

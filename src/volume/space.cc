@@ -31,6 +31,7 @@ Status VolumeImpl::resize(Inode& inode, std::uint64_t size_bytes, bool only_grow
     shrink.lock();
     MDFS_TRY_ASSIGN(use, open_objects_.use(inode));
   }
+  MDFS_TRY_ASSIGN(const LevelWrite writing, begin_resize(inode, use, size_bytes));
   return with_room(
       [&] { return only_grow ? engine_->grow(*use, size_bytes) : engine_->truncate(*use, size_bytes, stop); });
 }
@@ -41,6 +42,7 @@ Status VolumeImpl::zero_range(Inode& inode, std::uint64_t offset, std::uint64_t 
   const std::uint64_t size_bytes = engine_->size_bytes(*use);
   if (offset >= size_bytes) return {};
   const std::uint64_t bytes = std::min(length, size_bytes - offset);
+  MDFS_TRY_ASSIGN(const LevelWrite writing, begin_write_bytes(inode, use, offset, bytes));
   return with_room([&] { return engine_->punch(*use, offset, bytes, stop); });
 }
 

@@ -19,6 +19,7 @@
 #include "base/result.h"
 #include "engine/engine.h"
 #include "geometry/geometry.h"
+#include "geometry/reduce.h"
 #include "store/store.h"
 
 namespace mdfs::volume {
@@ -99,6 +100,7 @@ struct ImageInfo {
   std::uint64_t stored_bytes = 0;
   std::uint64_t data_generation = 0;
   std::uint64_t base = 0;
+  unsigned levels = 0;  // that are stored above the image
   geometry::Placement placement;
 };
 
@@ -126,6 +128,20 @@ using ChangeListener = std::function<void(Ino ino, std::uint64_t offset, std::ui
 // Called by a writing thread after a write or a change of size has removed the set-uid bit or capabilities, and before
 // it changes bytes. Must not wait for other requests.
 using PrivilegesListener = std::function<void(Ino ino)>;
+
+// The stored levels of an image.
+struct LevelsInfo {
+  geometry::Reduction reduction = geometry::Reduction::kMean;
+  struct Level {
+    std::uint64_t extents = 0;  // of the present image
+    std::uint64_t built = 0;    // stored extents; the others are built when they are read
+    std::uint64_t stored_bytes = 0;
+  };
+  std::vector<Level> levels;  // level 1, 2, ..
+};
+
+// Takes bytes of a window, from an offset on. After a change of the image they come again, from the first one on.
+using LevelSink = std::function<Status(std::uint64_t offset, ConstBytes bytes)>;
 
 // A file or image with data on missing or failed disks.
 struct LostFile {
@@ -288,6 +304,19 @@ class Volume {
     return write_window(ino, window, from, {});
   }
   virtual Result<engine::WindowPlan> plan_window(Ino ino, const geometry::Window& window, const engine::Stop& stop) = 0;
+
+  // ---- stored levels of images
+  // Sets their number and how they are made. Levels that stay the same keep what is built. kOutOfRange: the image has
+  // fewer levels (geometry::level_count).
+  virtual Status set_levels(Ino ino, unsigned count, geometry::Reduction reduction) = 0;
+  // The number of stored levels and their reduction, which is in memory for an open image.
+  virtual Result<std::pair<unsigned, geometry::Reduction>> stored_levels(Ino ino) = 0;
+  virtual Result<LevelsInfo> levels_info(Ino ino, const engine::Stop& stop) = 0;
+  // Bytes [offset, offset + length) of a window of a stored level, in the samples of that level, which has been
+  // checked. All of them are the reduction of one state of the image. Extents that are not built are built and stored.
+  // False: the level is not stored, or lacks extents that cannot be stored now; the sink may have got bytes.
+  virtual Result<bool> read_level(Ino ino, unsigned level, const geometry::Window& window, std::uint64_t offset,
+                                  std::uint64_t length, const LevelSink& sink, const engine::Stop& stop) = 0;
 
   // ---- disks; errors are those of the store. New files and images use added disks at once.
   // Frees deleted files, as far as that takes a moment, and commits until their blocks may be discarded

@@ -17,6 +17,7 @@
 #include "volume/acl.h"
 #include "volume/disk_statistics.h"
 #include "volume/inode_table.h"
+#include "volume/level_use.h"
 #include "volume/maintained_volume.h"
 #include "volume/open_objects.h"
 #include "volume/operations.h"
@@ -122,6 +123,11 @@ class VolumeImpl final : public MaintainedVolume {
   using Volume::write_window;
   Status write_window(Ino ino, const geometry::Window& window, const engine::WindowSource& from,
                       const engine::Stop& stop) override;
+  Status set_levels(Ino ino, unsigned count, geometry::Reduction reduction) override;
+  Result<std::pair<unsigned, geometry::Reduction>> stored_levels(Ino ino) override;
+  Result<LevelsInfo> levels_info(Ino ino, const engine::Stop& stop) override;
+  Result<bool> read_level(Ino ino, unsigned level, const geometry::Window& window, std::uint64_t offset,
+                          std::uint64_t length, const LevelSink& sink, const engine::Stop& stop) override;
   Result<engine::WindowPlan> plan_window(Ino ino, const geometry::Window& window, const engine::Stop& stop) override;
 
   Status free_deleted() override;
@@ -212,6 +218,33 @@ class VolumeImpl final : public MaintainedVolume {
   Result<geometry::Geometry> current_geometry(Ino ino, const ObjectUse& use) const;
   Status with_window(Inode& inode, const geometry::Window& window,
                      const std::function<Status(engine::OpenObject&, const geometry::Geometry&)>& work);
+  Status with_window_use(Inode& inode, const geometry::Window& window,
+                         const std::function<Status(const ObjectUse&, const geometry::Geometry&)>& work);
+
+  // ---- levels (levels.cc, level_build.cc)
+  Status put_levels(Change& change, Ino ino, std::uint64_t size_bytes, unsigned count, geometry::Reduction reduction,
+                    std::vector<Ino>& gone);
+  // While it exists, the samples of an image may change: nothing above them is stored. Empty without levels.
+  using LevelWrite = std::unique_ptr<LevelGuard::Write>;
+  Result<LevelWrite> begin_write(Inode& inode, const ObjectUse& use, const geometry::SampleBox& box);
+  // The same for bytes [offset, offset + length) of the file, which may begin behind its end.
+  Result<LevelWrite> begin_write_bytes(Inode& inode, const ObjectUse& use, std::uint64_t offset, std::uint64_t length);
+  // Where the file ends now or will end.
+  Result<LevelWrite> begin_resize(Inode& inode, const ObjectUse& use, std::uint64_t size_bytes);
+  enum class LevelState : std::uint8_t { kBuilt, kChanged, kCannotBeStored };
+  struct LevelJob;  // level_build.cc
+  bool stores_levels() const;
+  Result<LevelState> read_level_once(Inode& inode, LevelJob& job, const LevelSink& sink);
+  Result<LevelState> need_extent(LevelJob& job, unsigned level, const geometry::Coord& extent);
+  Result<LevelState> build_extent(LevelJob& job, unsigned level, const geometry::Coord& extent);
+  Result<LevelState> store_extent(LevelJob& job, unsigned level, const geometry::Window& window, ConstBytes samples,
+                                  LevelGuard::Watch& watch);
+  Result<bool> has_data(LevelJob& job, const geometry::SampleBox& box);
+  Result<bool> has_shape_of(LevelJob& job);
+  Result<std::optional<LevelUse>> use_level(LevelJob& job, unsigned level);
+  Result<LevelState> write_back_below(LevelJob& job);
+  Result<LevelState> is_built_below(LevelJob& job, unsigned level, const geometry::Window& window);
+  Status reduce_extent(LevelJob& job, unsigned level, const geometry::Window& window, MutableBytes into);
 
   // ---- files that become images (becoming.cc)
   Status calibrate(Inode& inode, const geometry::Geometry& wanted);

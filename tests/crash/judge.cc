@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge.h"
 
+#include <sys/stat.h>
+
 #include <utility>
 
 #include "store/check/check.h"
@@ -113,6 +115,12 @@ std::string judge(const MemoryDisks& disks, const History& history, const Progre
   for (const Kept& file : kept) {
     if (file.promised && !tree->contains(file.path)) return file.path + " is not there, which was synced";
     tree->erase(file.path);
+  }
+  for (const auto& [path, seen] : *tree) {
+    const auto levels = (*volume)->stored_levels(seen.ino);
+    if (!S_ISREG(seen.mode) || !levels.ok() || levels->first == 0) continue;
+    const Status checked = check_levels(**volume, seen.ino);
+    if (!checked.ok()) return path + ": " + checked.error().message();
   }
   std::string wrong = history.explain(*tree, progress.returned, progress.started);
   if (wrong.empty()) wrong = test::find_inconsistency(**volume, false);

@@ -9,6 +9,9 @@
 #include <map>
 #include <sstream>
 
+#include "geometry/level.h"
+#include "geometry/reduce.h"
+
 namespace mdfs::crash {
 
 using volume::Ino;
@@ -38,6 +41,7 @@ const std::map<std::string, Verb, std::less<>>& verbs() {
       {"balance", {1, Effect::kNames}},      {"consolidate", {1, Effect::kWriteBack}},
       {"defrag", {0, Effect::kNames}},       {"defrag-begin", {1, Effect::kNames}},
       {"return", {0, Effect::kNames}},       {"become", {1, Effect::kNames}},
+      {"levels", {1, Effect::kWriteBack}},
   };
   return kVerbs;
 }
@@ -234,6 +238,7 @@ Status Runner::run_data(const Operation& operation, unsigned number) {
   const std::string& verb = operation.verb;
   MDFS_TRY_ASSIGN(const Ino ino, find(operation.arguments[0]));
   if (verb == "fsync") return volume_.fsync(ino, false);
+  if (verb == "levels") return check_levels(volume_, ino);
   if (verb == "consolidate") {
     const auto consolidated = volume_.consolidate(ino, UINT64_MAX, true);
     return consolidated.ok() ? Status() : Status(consolidated.error());
@@ -308,16 +313,51 @@ Status make_base(volume::Volume& volume) {
   MDFS_TRY_ASSIGN(const volume::Attributes stack, volume.lookup(volume::kRootIno, "stack"));
   volume.forget(stack.ino, 1);
   MDFS_TRY(volume.make_image(stack.ino, options));
+  for (const char* name : {"/image", "/packed", "/stack"}) {
+    MDFS_TRY_ASSIGN(const volume::Attributes image, volume.lookup(volume::kRootIno, name + 1));
+    volume.forget(image.ino, 1);
+    MDFS_TRY(volume.set_levels(image.ino, 2, geometry::Reduction::kMean));
+  }
   for (const char* frames : {"8192", "4096"}) {
     MDFS_TRY(runner.run({"append", {"/stack", frames}}, number++));
     MDFS_TRY(runner.run({"fsync", {"/stack"}}, 0));
   }
+  for (const char* name : {"/image", "/packed", "/stack"}) MDFS_TRY(runner.run({"levels", {name}}, 0));
   return volume.sync();
+}
+
+Status check_levels(volume::Volume& volume, Ino ino) {
+  MDFS_TRY_ASSIGN(const auto stored, volume.stored_levels(ino));
+  MDFS_TRY_ASSIGN(geometry::Geometry geometry, volume.image_geometry(ino));
+  ByteVector below(geometry.size_bytes());
+  if (below.empty()) return {};
+  MDFS_TRY(volume.read_window(ino, geometry::whole(geometry), 0, below));
+  for (unsigned level = 1; level <= stored.first; ++level) {
+    geometry::ReducedBox box{{1, 1, 1}, {1, 1, 1}, geometry.channels};
+    const geometry::HalvedAxes halved = geometry::halved_axes(geometry);
+    for (unsigned axis = 0; axis < geometry.rank; ++axis) {
+      box.length[geometry::place_in_box(geometry.rank, axis)] = geometry.shape[axis];
+      box.step[geometry::place_in_box(geometry.rank, axis)] = halved[axis] ? 2 : 1;
+    }
+    geometry = geometry::geometry_above(std::move(geometry));
+    ByteVector wanted(geometry.size_bytes()), found(geometry.size_bytes());
+    geometry::reduce(stored.second, geometry.type, box, below, wanted);
+    const auto take = [&](std::uint64_t offset, ConstBytes bytes) -> Status {
+      std::copy(bytes.begin(), bytes.end(), found.begin() + static_cast<std::ptrdiff_t>(offset));
+      return {};
+    };
+    MDFS_TRY_ASSIGN(const bool read,
+                    volume.read_level(ino, level, geometry::whole(geometry), 0, found.size(), take, {}));
+    if (read && found != wanted) return {Errc::kCorrupt, "a level is not the reduction of the level below"};
+    below = std::move(wanted);
+  }
+  return {};
 }
 
 std::vector<std::string> set_of_operations() {
   return {
       "create /n",
+      "levels /image",
       "create /d/n; write /d/n 0 3000",
       "create /t; write /t 0 6000; rename /t /f",
       "create /t; write /t 0 60; rename /t /g",

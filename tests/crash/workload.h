@@ -69,6 +69,8 @@ class Runner {
 // The files on which workloads work, made and synced: /f of 9000 bytes, /g of 100, /d/h of 5000, /image of 64x64 in
 // four extents, /big of 300 000, /stack of three frames of 64x64 in strips of four extents.
 Status make_base(volume::Volume& volume);
+// Reads all stored levels of an image, which builds them. kCorrupt: they are not the reductions of the image.
+Status check_levels(volume::Volume& volume, volume::Ino ino);
 // The operations of which sequences are made; some are several calls.
 std::vector<std::string> set_of_operations();
 

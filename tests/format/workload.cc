@@ -17,6 +17,7 @@
 
 #include "base/environment.h"
 #include "device/testing/memory_disk.h"
+#include "geometry/level.h"
 #include "maintenance/maintenance.h"
 #include "store/format_volume.h"
 #include "volume/operations.h"
@@ -75,12 +76,16 @@ class Workload {
     if (kind < 92) return need(volume_->fsync(file.ino, false), "fsync");
     if (kind < 94) return reopen();
     if (kind < 95) return scrub();
+    if (kind < 98 && file.geometry) return build_levels(file);
     return read(file);
   }
 
   // Ends cleanly, or as a power cut after a small commit would leave it, and writes everything out.
   void finish(bool cut) {
-    for (auto& [name, file] : files_) read(file);
+    for (auto& [name, file] : files_) {
+      read(file);
+      if (file.geometry && below(2) == 0) build_levels(file);
+    }
     scrub();
     if (cut) {
       need(volume_->sync(), "sync");
@@ -182,6 +187,9 @@ class Workload {
         geometry.extent[axis] = 1 + below(geometry.rank == 1 ? 9000 : geometry.rank == 2 ? 64 : 16);
       }
       need(volume_->make_image(file.ino, options), "make an image");
+      const unsigned levels = std::min(geometry::level_count(geometry), below(4));
+      need(volume_->set_levels(file.ino, levels, static_cast<geometry::Reduction>(1 + below(geometry::kReductions))),
+           "set levels");
       file.geometry = geometry;
       file.bytes.resize(geometry.size_bytes());
     }
@@ -274,6 +282,18 @@ class Workload {
       done += more;
     }
     if (bytes != file.bytes) fail(fmt::format("inode {} does not read as it was written", file.ino));
+  }
+
+  // Builds the coarsest level, and with it what lies below.
+  void build_levels(File& file) {
+    const unsigned levels = need(volume_->stored_levels(file.ino), "levels").first;
+    geometry::Geometry geometry = need(volume_->image_geometry(file.ino), "geometry");
+    if (levels == 0 || geometry.shape[0] == 0) return;
+    geometry = geometry::level_geometry(geometry, levels);
+    const auto ignore = [](std::uint64_t, ConstBytes) { return Status(); };
+    if (!need(volume_->read_level(file.ino, levels, geometry::whole(geometry), 0, geometry.size_bytes(), ignore, {}),
+              "read a level"))
+      fail("a level cannot be stored");
   }
 
   static void save(const std::string& path, ConstBytes bytes) {

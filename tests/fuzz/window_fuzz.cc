@@ -29,7 +29,7 @@ void walk_zarr(const geometry::Geometry& geometry, std::string_view path) {
   views::ZarrName at;
   while (!path.empty()) {
     const std::size_t slash = std::min(path.find('/'), path.size());
-    const auto entry = views::zarr_entry(geometry, at, path.substr(0, slash));
+    const auto entry = views::zarr_entry(geometry, 0, at, path.substr(0, slash));
     if (!entry.ok()) return;
     MDFS_CHECK(views::is_directory(at.kind) && views::is_inside(geometry, *entry));
     MDFS_CHECK(views::to_key(*entry) != views::to_key(at));

@@ -1,11 +1,12 @@
 """Windows of resolution levels by virtual paths, against NumPy."""
 # SPDX-License-Identifier: Apache-2.0
 import errno
+import json
 import os
 import struct
 
 import harness
-from harness import make_image, read_all, write_all
+from harness import make_image, MDFS, read_all, run, write_all
 
 try:
     import numpy as np
@@ -14,6 +15,20 @@ except ImportError:
     raise SystemExit(harness.SKIP)
 
 RNG = np.random.default_rng(7)
+
+
+def corners(data):
+    """The four samples below each sample; at an edge the last row or column stands for two."""
+    edges = [(0, n % 2) for n in data.shape]
+    whole = np.pad(data, edges, mode="edge")
+    return np.stack([whole[y::2, x::2] for y in (0, 1) for x in (0, 1)])
+
+
+REDUCTIONS = {
+    "mean": lambda data: np.rint(corners(data).astype("f8").mean(axis=0)).astype(data.dtype),
+    "nearest": lambda data: data[::2, ::2],
+    "max": lambda data: corners(data).max(axis=0),
+}
 
 
 class Levels(harness.MountTest):
@@ -62,6 +77,57 @@ class Levels(harness.MountTest):
         os.truncate(self.at("u8"), 455)
         self.assertEqual(np.load(self.at("u8@/win/l1.npy")).shape, (1, 228))
         self.assertEqual(struct.unpack(">II", read_all(self.at("u8@/win/l2.png"))[16:24]), (114, 1))
+
+    def levels(self, name):
+        return json.loads(run(MDFS, "image", "levels", "--json", self.at(name)))["levels"]
+
+    def test_stored_levels_follow_every_write(self):
+        for reduction, reduce in REDUCTIONS.items():
+            run(MDFS, "image", "create", "--shape", "301x455", "--extent", "32x32", "--type", "u16", "--levels", "auto",
+                      "--reduce", reduction, self.at(reduction))
+            data = RNG.integers(0, 65536, size=(301, 455), dtype="u2")
+            write_all(self.at(reduction), data.tobytes())
+            for step in range(4):
+                level = data
+                for n in range(1, 5):
+                    level = reduce(level)
+                    self.same(self.at(f"{reduction}@/win/l{n}.npy"), level)
+                    self.same(self.at(f"{reduction}@/win/l{n},y1+2,x3+5.npy"), level[1:3, 3:8])
+                self.assertEqual([one["built"] for one in self.levels(reduction)],
+                                 [one["extents"] for one in self.levels(reduction)])
+                y, x = 40 * step, 90 * step
+                window = RNG.integers(0, 65536, size=(31, 17), dtype="u2")
+                np.save(self.at(f"{reduction}@/win/y{y}+31,x{x}+17.npy"), window)
+                data[y:y + 31, x:x + 17] = window
+                self.assertLess(self.levels(reduction)[0]["built"], self.levels(reduction)[0]["extents"])
+            os.truncate(self.at(reduction), 455 * 2 * 100)
+            self.same(self.at(f"{reduction}@/win/l1.npy"), reduce(data[:100]))
+            run(MDFS, "image", "levels", "--set", "none", self.at(reduction))
+            self.assertEqual(self.levels(reduction), [])
+
+    def test_levels_are_arrays_of_the_zarr_group(self):
+        data = self.image("scan", (301, 455))
+        run(MDFS, "image", "levels", "--set", "3", self.at("scan"))
+        group = json.loads(read_all(self.at("scan@/ome.zarr/zarr.json")))
+        datasets = group["attributes"]["ome"]["multiscales"][0]["datasets"]
+        self.assertEqual([one["path"] for one in datasets], ["0", "1", "2", "3"])
+        self.assertEqual(datasets[2]["coordinateTransformations"],
+                         [{"type": "scale", "scale": [4.0, 4.0]}, {"type": "translation", "translation": [1.5, 1.5]}])
+        self.assertEqual(sorted(os.listdir(self.at("scan@/ome.zarr"))), ["0", "1", "2", "3", "zarr.json"])
+        level = data
+        for n in range(1, 4):
+            level = self.halved(level)
+            array = json.loads(read_all(self.at(f"scan@/ome.zarr/{n}/zarr.json")))
+            self.assertEqual(tuple(array["shape"]), level.shape)
+            height, width = array["chunk_grid"]["configuration"]["chunk_shape"]
+            found = np.zeros((level.shape[0] + height, level.shape[1] + width), "u1")
+            for row in os.listdir(self.at(f"scan@/ome.zarr/{n}/c")):
+                for column in os.listdir(self.at(f"scan@/ome.zarr/{n}/c/{row}")):
+                    chunk = read_all(self.at(f"scan@/ome.zarr/{n}/c/{row}/{column}"))
+                    y, x = int(row) * height, int(column) * width
+                    found[y:y + height, x:x + width] = np.frombuffer(chunk, "u1").reshape(height, width)
+            np.testing.assert_array_equal(found[:level.shape[0], :level.shape[1]], level)
+        self.assertErrno(errno.ENOENT, os.stat, self.at("scan@/ome.zarr/4"))
 
     def test_a_level_is_only_read(self):
         self.image("scan", (40, 40))

@@ -41,6 +41,7 @@ class FakeStore : public store::Store {
   std::uint32_t block_size() const override { return block_size_; }
   geometry::AllocationPolicy policy() const override { return geometry::AllocationPolicy::kScatter; }
   std::uint64_t features_incompat() const override { return MDFS_INCOMPAT_KNOWN; }
+  std::uint64_t features_ro_compat() const override { return MDFS_RO_COMPAT_KNOWN; }
   std::uint64_t generation() const override { return commits_; }
   bool read_only() const override { return read_only_; }
   std::string read_only_reason() const override { return read_only_ ? "set by the test" : ""; }

@@ -110,6 +110,15 @@ class FakeVolume final : public volume::Volume {
   using Volume::write_window;
   Status write_window(volume::Ino ino, const geometry::Window& window, const engine::WindowSource& from,
                       const engine::Stop& stop) override;
+  Status set_levels(volume::Ino, unsigned, geometry::Reduction) override { return Error{Errc::kNotSupported, "fake"}; }
+  Result<std::pair<unsigned, geometry::Reduction>> stored_levels(volume::Ino) override {
+    return std::pair(0u, geometry::Reduction::kMean);
+  }
+  Result<volume::LevelsInfo> levels_info(volume::Ino, const engine::Stop&) override { return volume::LevelsInfo{}; }
+  Result<bool> read_level(volume::Ino, unsigned, const geometry::Window&, std::uint64_t, std::uint64_t,
+                          const volume::LevelSink&, const engine::Stop&) override {
+    return false;
+  }
   Result<engine::WindowPlan> plan_window(volume::Ino, const geometry::Window&, const engine::Stop&) override;
   Result<std::vector<unsigned>> add_disks(std::vector<store::JoiningDisk> disks) override;
   Status set_disk_weight(unsigned disk, std::uint16_t weight) override;

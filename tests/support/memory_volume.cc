@@ -8,6 +8,7 @@
 
 #include "format/dirent.h"
 #include "format/inode.h"
+#include "format/level_item.h"
 #include "maintenance/maintenance.h"
 #include "store/format_volume.h"
 
@@ -120,6 +121,10 @@ std::string count_items(store::Store& store, Counted& counted) {
       ++counted.names[entry->inode];
       ++counted.entries[item.key.object];
       if (entry->type == 4) ++counted.subdirectories[item.key.object];
+    } else if (item.key.kind == MDFS_KIND_LEVEL) {
+      auto level = format::decode_level(item.value);
+      if (!level.ok()) return level.error().message();
+      ++counted.names[level->object];
     } else if (item.key.kind == MDFS_KIND_ORPHAN) {
       counted.orphans[item.key.offset] = true;
     }

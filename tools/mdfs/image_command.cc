@@ -21,6 +21,7 @@
 #include "imagefile/image_file.h"
 #include "import.h"
 #include "layout_picture.h"
+#include "levels.h"
 #include "lost_files.h"
 #include "mounted.h"
 #include "parts.h"
@@ -51,10 +52,12 @@ struct CreateArguments {
   std::string path, shape, type = "u8";
   unsigned channels = 1;
   ImageOptions image;
+  LevelOptions levels;
 };
 
 Status create_command(const CreateArguments& arguments) {
   MDFS_TRY(arguments.image.check_axes());
+  MDFS_TRY(arguments.levels.check());
   MDFS_TRY_ASSIGN(const geometry::Lengths shape, named("--shape", geometry::parse_shape(arguments.shape)));
   for (unsigned axis = 1; axis < shape.rank; ++axis)
     if (shape.length[axis] == 0)
@@ -81,6 +84,7 @@ Status create_command(const CreateArguments& arguments) {
   if (PendingImage::is_taken(arguments.path)) return {Errc::kExists, arguments.path};
   // It gets its name as an image: a killed command leaves no empty file.
   MDFS_TRY_ASSIGN(PendingImage pending, PendingImage::create(arguments.path, request));
+  MDFS_TRY(arguments.levels.apply(pending.descriptor_path()));
   MDFS_TRY(pending.finish(false, true));
   MDFS_TRY_ASSIGN(const mdfs_ioc_geometry made, image_info(pending.image(), arguments.path));
   MDFS_TRY_ASSIGN(geometry, client::to_geometry(made));
@@ -95,7 +99,8 @@ struct InfoArguments {
   bool json = false;
 };
 
-std::string info_json(const geometry::Geometry& geometry, const mdfs_ioc_geometry& info, const std::string& path) {
+std::string info_json(const geometry::Geometry& geometry, const mdfs_ioc_geometry& info, const mdfs_ioc_levels& levels,
+                      const std::string& path) {
   nlohmann::ordered_json json;
   json["output_version"] = kOutputVersion;
   json["path"] = path;
@@ -114,6 +119,7 @@ std::string info_json(const geometry::Geometry& geometry, const mdfs_ioc_geometr
   json["generation"] = info.data_generation;
   json["size_bytes"] = info.size_bytes;
   json["stored_bytes"] = info.stored_bytes;
+  json["levels"] = levels_json(geometry, levels);
   return dump_json(json) + "\n";
 }
 
@@ -133,10 +139,12 @@ Status info_command(const InfoArguments& arguments) {
   MDFS_TRY_ASSIGN(const Image image, open_image(arguments.path, O_RDONLY));
   MDFS_TRY_ASSIGN(const mdfs_ioc_geometry info, image_info(*image, arguments.path));
   MDFS_TRY_ASSIGN(const geometry::Geometry geometry, client::to_geometry(info));
+  MDFS_TRY_ASSIGN(const mdfs_ioc_levels levels, image_levels(arguments.path));
   if (arguments.json)
-    print_out("{}", info_json(geometry, info, arguments.path));
+    print_out("{}", info_json(geometry, info, levels, arguments.path));
   else
     print_info(geometry, info, arguments.path);
+  if (!arguments.json) print_out("{}", levels_text(geometry, levels));
   return {};
 }
 
@@ -280,6 +288,7 @@ void add_import(CLI::App& noun, Action& action) {
   CLI::App* command =
       noun.add_subcommand("import", "Store an image file, or a numbered sequence of files, as an image");
   import->image.add_to(*command);
+  import->levels.add_to(*command);
   command->add_option("--frames", import->frames, "For a sequence such as shot.%04d.dpx: first and last frame, A-B");
   command->add_flag("--flatten", import->flatten, "Import all pages or parts of the file along axis z");
   command->add_option("--page", import->page, "Import only this page of a file with several pages, counted from 0")
@@ -310,10 +319,12 @@ void add_image_commands(CLI::App& app, Action& action) {
       ->check(whole_number(1, geometry::kMaxChannels));
   command->add_option("--type", create->type, "Type of the elements (default: u8)")->type_name(kElementTypes);
   create->image.add_to(*command);
+  create->levels.add_to(*command);
   command->add_option("PATH", create->path, "Name on the mounted volume")->required();
   command->callback([create, &action] { action = [create] { return create_command(*create); }; });
 
   add_import(*noun, action);
+  add_levels_command(*noun, action);
   add_salvage_command(*noun, action);
   add_display_command(*noun, action);
 

@@ -244,6 +244,7 @@ Status check_paths(const ImportArguments& arguments) {
 }  // namespace
 
 Status import_image(const ImportArguments& arguments) {
+  MDFS_TRY(arguments.levels.check());
   MDFS_TRY(check_paths(arguments));
   MDFS_TRY_ASSIGN(const imagefile::SourceOptions options, source_options(arguments));
   MDFS_TRY_ASSIGN(const auto source, imagefile::open_source(arguments.source, options));
@@ -268,6 +269,7 @@ Status import_image(const ImportArguments& arguments) {
     MDFS_TRY(copy(*source, first, file, pending.geometry(), progress));
     MDFS_TRY(file.close());
   }
+  MDFS_TRY(arguments.levels.apply(pending.descriptor_path()));
   MDFS_TRY(pending.finish(arguments.force, !arguments.quiet));
   MDFS_TRY_ASSIGN(const mdfs_ioc_geometry made, image_info(pending.image(), arguments.path));
   print_result(arguments, pending.geometry(), made);

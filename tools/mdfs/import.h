@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "image_options.h"
+#include "levels.h"
 
 namespace mdfs::tools {
 
@@ -15,6 +16,7 @@ struct ImportArguments {
   std::string frames, shape, type;
   std::optional<unsigned> channels, page;
   ImageOptions image;
+  LevelOptions levels;
   bool flatten = false, force = false, json = false, quiet = false;
 };
 

@@ -36,6 +36,20 @@ Result<std::vector<std::uint64_t>> WrittenExtents::in_row(const geometry::Coord&
   return first;
 }
 
+Result<std::uint64_t> WrittenExtents::count_stored(const Stop& stop) const {
+  std::uint64_t count = 0;
+  for (format::Key next = page_key(object_, 0);;) {
+    MDFS_TRY(stopped(stop));
+    MDFS_TRY_ASSIGN(const auto items, core_.store.scan(next, page_key(object_, UINT64_MAX), kItemsAtOnce));
+    for (const store::Item& item : items) {
+      MDFS_TRY_ASSIGN(const format::ExtentPage page, format::ExtentPage::decode(item.value, object_.table));
+      count += page.count();
+    }
+    if (items.size() < kItemsAtOnce || items.back().key.offset == UINT64_MAX) return count;
+    next.offset = items.back().key.offset + 1;
+  }
+}
+
 geometry::Coord WrittenExtents::end_of_row(const geometry::Coord& from) const {
   geometry::Coord end = from;
   const unsigned fastest = object_.rank - 1;

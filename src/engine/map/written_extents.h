@@ -19,6 +19,7 @@ class WrittenExtents {
   // Of the row of the grid along the fastest axis that `from` lies in, and not before it: the first ones, at most
   // `most`, ascending. Fewer: the row has no more. Holds some items of the tree and the answer.
   Result<std::vector<std::uint64_t>> in_row(const geometry::Coord& from, std::size_t most, const Stop& stop) const;
+  Result<std::uint64_t> count_stored(const Stop& stop) const;
 
  private:
   static constexpr std::size_t kItemsAtOnce = 16;

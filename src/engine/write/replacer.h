@@ -42,7 +42,9 @@ class Replacer {
   Replacer(Core& core, Loader& loader, WriteBack& write_back, Writer& writer)
       : core_(core), loader_(loader), write_back_(write_back), writer_(writer) {}
 
-  Status write_window(OpenObject& object, const geometry::Window& window, const WindowSource& from, const Stop& stop);
+  // `stores_zeros`: an extent of zeros gets a record, and is no hole.
+  Status write_window(OpenObject& object, const geometry::Window& window, const WindowSource& from, const Stop& stop,
+                      bool stores_zeros = false);
   // Earlier writes are published before the new size or with it. A volume too full for them shortens the file first.
   // After an error the size is as before, and nothing is lost. An exception: an image with more than kMostCut extents
   // in the row of the new end is shortened in steps.
@@ -50,6 +52,8 @@ class Replacer {
   // Enlarges a smaller object. Dirty bytes stay dirty, and the size is published with them.
   Status grow(OpenObject& object, std::uint64_t size_bytes);
   Status punch(OpenObject& object, std::uint64_t offset, std::uint64_t length, const Stop& stop);
+  // Engine::drop_extents().
+  Status drop_extents(OpenObject& object, const GridBox& box, const Stop& stop);
   // Called before the object first grows since it was opened. Frees all records beyond its end, so that the added bytes
   // read as zeros until they are written.
   Status clear_beyond_end(OpenObject& object);
@@ -63,6 +67,7 @@ class Replacer {
   static constexpr std::uint64_t kLeastWindowExtents = 16384;   // are possible with any budget
   static constexpr std::uint64_t kStagedBytes = 256;            // of memory for each extent that waits to be published
   static constexpr std::size_t kItemsInTransaction = 1024;      // freed
+  static constexpr std::uint64_t kFewInRow = 16;                // extents that are looked up one by one
   static constexpr std::size_t kMostCut = 16384;                // extents that a transaction cuts
 
   struct WindowJob;  // window_write.cc
@@ -85,6 +90,7 @@ class Replacer {
                const geometry::Piece& piece, const BufferRef& buffer);
   Status stage_batch(OpenObject& object, WindowJob& job, bool keep, const Stop& stop);
   Status publish_window(OpenObject& object, WindowJob& job);
+  Status drop_some(OpenObject& object, const std::vector<geometry::Coord>& extents);
   // Behind the closed barrier: exchanges the cached extents for the published ones. Calls `before` with `swapping`
   // held.
   void exchange(OpenObject& object, const std::vector<Staged>& extents, bool keep, const std::function<void()>& before);

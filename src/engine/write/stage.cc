@@ -79,7 +79,7 @@ Status encode(Core& core, const OpenObject& object, Staged& staged) {
     encode_cell(core, object, staged);
     return {};
   }
-  if (!staged.decoded || is_zero({staged.decoded.data(), object.extent_bytes})) {
+  if (!staged.decoded || (!staged.stores_zeros && is_zero({staged.decoded.data(), object.extent_bytes}))) {
     staged.decoded = BufferRef();
     return {};
   }

@@ -18,11 +18,12 @@ inline constexpr std::uint64_t kBytesAskedAtOnce = 4u << 20;
 struct Staged {
   std::uint64_t index = 0;
   geometry::Coord coord{};
-  BufferRef decoded;         // none: zeros
-  std::uint32_t blocks = 0;  // files: bit i = block i of the cell is written anew
-  std::uint32_t holes = 0;   // files: bit i = block i becomes a hole
-  bool is_moved = false;     // the bytes stay the same, and bytes in an image's strips still replace them
-  CacheBlockPtr block;       // for the caller's use
+  BufferRef decoded;          // none: zeros
+  std::uint32_t blocks = 0;   // files: bit i = block i of the cell is written anew
+  std::uint32_t holes = 0;    // files: bit i = block i becomes a hole
+  bool stores_zeros = false;  // an extent of zeros gets a record, and is no hole
+  bool is_moved = false;      // the bytes stay the same, and bytes in an image's strips still replace them
+  CacheBlockPtr block;        // for the caller's use
 
   format::StoredExtent extent;  // without runs: a hole; publishing sets the generations
   BufferRef stored;             // the bytes to write; released after the write

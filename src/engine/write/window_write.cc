@@ -7,6 +7,7 @@
 #include <span>
 
 #include "base/checked.h"
+#include "engine/map/written_extents.h"
 #include "engine/write/replaced.h"
 #include "engine/write/replacer.h"
 #include "engine/write/window_rows.h"
@@ -61,6 +62,8 @@ struct Replacer::WindowJob {
   std::uint64_t end = 0;         // one past the window's last byte in the canonical file
   bool keep = false;             // the new contents stay in the cache
   bool replaces = false;         // only extents that are stored, and the volume is full
+  bool frees = false;            // extents become holes
+  bool stores_zeros = false;     // extents of zeros are no holes
   store::Reservation reservation;
   std::vector<Staged> batch;   // built
   std::vector<Staged> staged;  // written to the disks
@@ -172,9 +175,10 @@ std::uint64_t Replacer::most_window_extents() const {
 }
 
 Status Replacer::write_window(OpenObject& object, const geometry::Window& window, const WindowSource& from,
-                              const Stop& stop) {
+                              const Stop& stop, bool stores_zeros) {
   if (!object.is_image()) return {Errc::kNotImage, "window of an ordinary file"};
-  WindowJob job{window, from, geometry::byte_box(*object.image, window), {}, 0, false, false, {}, {}, {}};
+  WindowJob job{window, from, geometry::byte_box(*object.image, window), {}, 0, false, false, false, stores_zeros, {},
+                {},     {}};
   if (geometry::piece_count(object.array(), job.box) > most_window_extents())
     return {Errc::kTooBig, fmt::format("a window of more than {} extents cannot be written at once: the option cache "
                                        "decides how many",
@@ -251,6 +255,7 @@ Status Replacer::build_pieces(OpenObject& object, WindowJob& job, const geometry
     Staged staged;
     staged.index = object.extent_index(pieces[i].extent);
     staged.coord = pieces[i].extent;
+    staged.stores_zeros = job.stores_zeros;
     if (partial[i] != nullptr) {
       MDFS_TRY_ASSIGN(staged.decoded, copy_of(object, partial[i]));
     }
@@ -330,7 +335,9 @@ Status Replacer::publish_window(OpenObject& object, WindowJob& job) {
   std::uint64_t size = 0;
   std::uint64_t reached = 0;  // that extents may hold bytes up to
   for (const Staged& staged : job.staged) reached = std::max(reached, object.end_of(staged.index));
-  const store::Purpose purpose = job.replaces ? store::Purpose::kReserved : store::Purpose::kNormal;
+  const store::Purpose purpose = job.frees      ? store::Purpose::kFreeing
+                                 : job.replaces ? store::Purpose::kReserved
+                                                : store::Purpose::kNormal;
   Status changed = core_.store.transact(purpose, [&](store::Transaction& transaction) -> Status {
     Publisher publisher(core_, object, transaction);
     MDFS_TRY(publisher.publish(job.staged));
@@ -373,6 +380,78 @@ void Replacer::exchange(OpenObject& object, const std::vector<Staged>& extents, 
     if (block->dirty) write_back_.note_clean(object, *block);
   }
   object.swaps.fetch_add(1, std::memory_order_acq_rel);
+}
+
+// ---- extents that become holes
+
+Status Replacer::drop_some(OpenObject& object, const std::vector<geometry::Coord>& extents) {
+  GridBox box{extents.front(), {}};
+  std::vector<Staged> holes;
+  for (const geometry::Coord& extent : extents) {
+    Staged& hole = holes.emplace_back();
+    hole.index = object.extent_index(extent);
+    hole.coord = extent;
+    for (unsigned axis = 0; axis < object.rank; ++axis) {
+      box.first[axis] = std::min(box.first[axis], extent[axis]);
+      box.last[axis] = std::max(box.last[axis], extent[axis] + 1);
+    }
+  }
+  geometry::Box bytes;
+  for (unsigned axis = 0; axis < object.rank; ++axis) {
+    bytes.start[axis] = box.first[axis] * object.array().extent[axis];
+    bytes.length[axis] = (box.last[axis] - box.first[axis]) * object.array().extent[axis];
+  }
+  const geometry::Window window;
+  const WindowSource nothing([](std::uint64_t, MutableBytes) { return Status(); });
+  const RangeLock::Hold hold(object.range_lock, object.rank, box, RangeLock::Mode::kExclusive);
+  WindowJob job{window, nothing, bytes, {}, 0, false, false, true, false, {}, {}, std::move(holes)};
+  return publish_window(object, job);
+}
+
+Status Replacer::drop_extents(OpenObject& object, const GridBox& asked, const Stop& stop) {
+  const geometry::Coord grid = object.shape_for(object.size.load(std::memory_order_acquire)).grid();
+  GridBox box = asked;
+  for (unsigned axis = 0; axis < object.rank; ++axis) {
+    box.last[axis] = std::min(box.last[axis], grid[axis]);
+    if (box.first[axis] >= box.last[axis]) return {};
+  }
+  const unsigned fast = object.rank - 1;
+  const WrittenExtents written(core_, object);
+  std::vector<geometry::Coord> found;
+  for (geometry::Coord at = box.first;;) {
+    MDFS_TRY(stopped(stop));
+    std::vector<std::uint64_t> indices;
+    if (box.last[fast] - at[fast] <= kFewInRow) {
+      for (std::uint64_t index = at[fast]; index < box.last[fast]; ++index) {
+        geometry::Coord extent = at;
+        extent[fast] = index;
+        MDFS_TRY_ASSIGN(const bool there, written.contains(extent));
+        if (there) indices.push_back(index);
+      }
+    } else {
+      MDFS_TRY_ASSIGN(indices, written.in_row(at, kItemsInTransaction, stop));
+    }
+    for (const std::uint64_t index : indices) {
+      if (index >= box.last[fast]) break;
+      found.push_back(at);
+      found.back()[fast] = index;
+    }
+    const bool at_end = indices.size() < kItemsInTransaction;
+    if (!at_end) at[fast] = indices.back() + 1;
+    unsigned axis = fast;
+    if (at_end || at[fast] >= box.last[fast]) {
+      at[fast] = box.first[fast];
+      while (axis > 0 && ++at[axis - 1] == box.last[axis - 1]) at[axis - 1] = box.first[axis - 1], --axis;
+    } else {
+      axis = fast + 1;  // more of this row
+    }
+    const bool done = axis == 0;
+    if (!found.empty() && (done || found.size() >= kItemsInTransaction)) {
+      MDFS_TRY(drop_some(object, found));
+      found.clear();
+    }
+    if (done) return {};
+  }
 }
 
 }  // namespace mdfs::engine

@@ -177,6 +177,8 @@ Result<Scan> Checker::scan(const format::Root& root, DataChecker* data, std::uin
   scan.objects = items.table().objects.size();
   scan.highest_object = items.table().highest_object;
   scan.table = std::move(items.table());
+  for (const NodeRef& leaf : scan.tree.leaves)
+    if (leaf.lost) scan.table.lost.emplace_back(leaf.lower, leaf.upper);
   check_names(scan.table, layouts_.size(), scan.findings, scan.edits);
   return scan;
 }

@@ -67,6 +67,8 @@ constexpr FindingInfo kTable[] = {
     {Id::kRunsMissing, "runs-missing", kError, kForced,
      "the list of blocks of a scattered extent is missing or wrong; the record is removed and reads as zeros"},
     {Id::kStripTwice, "strip-twice", kError, kForced, "bytes of an extent lie in two strips; the second is removed"},
+    {Id::kLevelsOutdated, "levels-outdated", kWarning, kForced,
+     "an image loses samples by another repair; its resolution levels are removed"},
     {Id::kDataDamaged, "data-damaged", kError, kNever, "data do not match their checksum; reading them fails"},
     {Id::kDataUnreadable, "data-unreadable", kError, kNever, "data cannot be read from the disk"},
 };

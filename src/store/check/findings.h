@@ -58,6 +58,7 @@ enum class FindingId : std::uint16_t {
   kAddressOutside = 604,
   kRunsMissing = 605,
   kStripTwice = 606,
+  kLevelsOutdated = 607,
   kDataDamaged = 701,
   kDataUnreadable = 702,
 };

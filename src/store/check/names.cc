@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "format/dirent.h"
@@ -33,6 +34,7 @@ class NameChecker {
     check_root();
     check_orphan_items();
     check_targets();
+    drop_outdated_levels();
     choose_directory_names();
     find_unreachable();
     for (const ObjectTable::MovedEntry& entry : table_.moved)
@@ -48,14 +50,19 @@ class NameChecker {
     return found == table_.objects.end() ? nullptr : &found->second;
   }
 
+  static Key key_of(const EntrySummary& entry) {
+    return {entry.directory, entry.is_level ? MDFS_KIND_LEVEL : MDFS_KIND_DIRENT, entry.cookie};
+  }
+
   static std::string name_of(const EntrySummary& entry) {
+    if (entry.is_level) return fmt::format("image {}, level {}, object {}", entry.directory, entry.cookie, entry.inode);
     return fmt::format("directory {}, cookie {}, object {}", entry.directory, entry.cookie, entry.inode);
   }
 
   void drop(EntrySummary& entry, FindingId id) {
     findings_.add(id, name_of(entry), {entry.directory, entry.cookie});
     entry.dropped = true;
-    edits_.items[{entry.directory, MDFS_KIND_DIRENT, entry.cookie}] = EraseItem{};
+    edits_.items[key_of(entry)] = EraseItem{};
   }
 
   void check_root() {
@@ -95,11 +102,41 @@ class NameChecker {
         drop(entry, FindingId::kEntryToNothing);
         continue;
       }
+      if (entry.is_level && !target->is_image) {
+        drop(entry, FindingId::kEntryToNothing);
+        continue;
+      }
       if (entry.type != type_of(target->mode)) {
         findings_.add(FindingId::kEntryType, name_of(entry), {entry.directory, entry.cookie});
         edits_.items.try_emplace({entry.directory, MDFS_KIND_DIRENT, entry.cookie}, FixType{type_of(target->mode)});
       }
       if (!target->is_directory()) ++target->names;
+    }
+  }
+
+  // True if a repair takes samples of the image away, or may have: then what stands above them is no longer their
+  // reduction.
+  bool loses_samples(std::uint64_t image) const {
+    const Key first{image, MDFS_KIND_GEOMETRY, 0}, last{image, MDFS_KIND_STRIP, UINT64_MAX};
+    for (auto edit = edits_.items.lower_bound(first); edit != edits_.items.end() && !(last < edit->first); ++edit)
+      if (edit->first.kind != MDFS_KIND_FILE_CELL) return true;
+    return std::any_of(table_.lost.begin(), table_.lost.end(),
+                       [&](const auto& range) { return !(range.second < first) && !(last < range.first); });
+  }
+
+  void drop_outdated_levels() {
+    std::uint64_t image = 0;
+    bool outdated = false;
+    for (EntrySummary& entry : table_.entries) {
+      if (!entry.is_level || entry.dropped) continue;
+      if (std::exchange(image, entry.directory) != entry.directory) {
+        outdated = loses_samples(image);
+        if (outdated) findings_.add(FindingId::kLevelsOutdated, fmt::format("image {}", image), {image});
+      }
+      if (!outdated) continue;
+      entry.dropped = true;
+      edits_.items[key_of(entry)] = EraseItem{};
+      if (--find(entry.inode)->names == 0) edits_.erased_objects.insert(entry.inode);
     }
   }
 
@@ -159,7 +196,8 @@ class NameChecker {
     }
     std::vector<std::uint64_t> others;
     for (const auto& [number, object] : table_.objects)
-      if (!object.is_directory() && object.names == 0) others.push_back(number);
+      if (!object.is_directory() && object.names == 0 && !edits_.erased_objects.contains(number))
+        others.push_back(number);
     std::sort(others.begin(), others.end());
     for (const std::uint64_t number : others) lose(number);
   }
@@ -176,10 +214,22 @@ class NameChecker {
       findings_.add(FindingId::kOrphan, fmt::format("object {}", number), {number});
       edits_.erased_objects.insert(number);
       edits_.items[{MDFS_OBJECT_VOLUME, MDFS_KIND_ORPHAN, number}] = EraseItem{};
+      erase_levels_of(number);
       return;
     }
     findings_.add(FindingId::kUnreachable, fmt::format("object {}", number), {number});
     attach(number);
+  }
+
+  // They have no other name.
+  void erase_levels_of(std::uint64_t image) {
+    auto entry = std::lower_bound(table_.entries.begin(), table_.entries.end(), image,
+                                  [](const EntrySummary& one, std::uint64_t object) { return one.directory < object; });
+    for (; entry != table_.entries.end() && entry->directory == image; ++entry) {
+      if (!entry->is_level || entry->dropped) continue;
+      entry->dropped = true;
+      if (--find(entry->inode)->names == 0) edits_.erased_objects.insert(entry->inode);
+    }
   }
 
   // The directory lost+found, made if need be.
@@ -238,7 +288,7 @@ class NameChecker {
 
   void check_counts() {
     for (const EntrySummary& entry : table_.entries) {
-      if (entry.dropped) continue;
+      if (entry.dropped || entry.is_level) continue;
       ObjectSummary* directory = find(entry.directory);
       ++directory->found_entries;
       if (find(entry.inode)->is_directory()) ++directory->subdirectories;

@@ -12,6 +12,7 @@
 #include "format/disk_errors.h"
 #include "format/file_cell.h"
 #include "format/geometry_item.h"
+#include "format/level_item.h"
 #include "format/limits.h"
 #include "format/operation.h"
 #include "format/strip.h"
@@ -65,7 +66,8 @@ void ItemChecker::item(const Key& key, ConstBytes value) {
   const bool rest = key.kind >= MDFS_KIND_XATTR_REST && key.kind < MDFS_KIND_XATTR_REST + MDFS_MAX_XATTR_RESTS;
   const bool about_names = key.kind <= MDFS_KIND_XATTR || rest;
   if (again_ && about_names && current_.inode) return;
-  const bool known = key.kind <= MDFS_KIND_EXTENT_RUNS || key.kind == MDFS_KIND_STRIP || rest;
+  const bool known =
+      key.kind <= MDFS_KIND_EXTENT_RUNS || key.kind == MDFS_KIND_STRIP || key.kind == MDFS_KIND_LEVEL || rest;
   if (!known) return;  // of a later version, or reserved: let it be
   if (!current_.inode) return give_up(FindingId::kInodeMissing, "first item left: " + to_string(key));
   if (rest) return xattr_rest(key, value);
@@ -88,6 +90,8 @@ void ItemChecker::item(const Key& key, ConstBytes value) {
       return file_cell(key, value);
     case MDFS_KIND_STRIP:
       return strip(key, value);
+    case MDFS_KIND_LEVEL:
+      return level(key, value);
     default:
       return misplaced(key);
   }
@@ -149,6 +153,7 @@ void ItemChecker::inode(const Key& key, ConstBytes value) {
   summary.entries = decoded->entries;
   summary.placement = decoded->placement;
   summary.reach = decoded->reach;
+  summary.is_image = decoded->is_image();
 }
 
 bool ItemChecker::takes_data(bool image) {
@@ -404,6 +409,17 @@ void ItemChecker::file_cell(const Key& key, ConstBytes value) {
   if (cell->runs.back().end() <= end_block || inode.is_image()) return;
   report(FindingId::kBeyondEnd, name_of(key), {key.object});
   records_fix(key).end_block = static_cast<unsigned>(end_block);
+}
+
+// A name of the object with its samples.
+void ItemChecker::level(const Key& key, ConstBytes value) {
+  if (again_) return;
+  if (!current_.inode->is_image() || key.offset == 0 || key.offset > MDFS_MAX_LEVELS) return misplaced(key);
+  const auto level = format::decode_level(value);
+  if (!level.ok()) return damaged(key, level.error());
+  EntrySummary entry{key.object, key.offset, level->object, S_IFREG >> 12};
+  entry.is_level = true;
+  table_.entries.push_back(entry);
 }
 
 void ItemChecker::give_up(FindingId id, const std::string& why) {

@@ -38,6 +38,7 @@ struct ObjectSummary {
   std::uint32_t names = 0;
   std::uint32_t subdirectories = 0;
   std::uint64_t found_entries = 0;
+  bool is_image = false;
   bool orphan = false;
   bool leftovers = false;  // data of the kind that the object no longer has
 
@@ -51,6 +52,7 @@ struct EntrySummary {
   std::uint64_t inode = 0;
   std::uint8_t type = 0;
   bool dropped = false;
+  bool is_level = false;  // not a name in a directory, but the item of level `cookie` of the image `directory`
 };
 
 // The facts of all items together, for check_names().
@@ -59,8 +61,9 @@ struct ObjectTable {
   std::vector<EntrySummary> entries;  // in order of directory and cookie
   std::set<std::uint64_t> orphans;
   std::set<std::uint64_t> placements;
-  std::map<std::string, std::uint64_t> root_names;  // names that may collide with lost+found
-  struct MovedEntry {                               // to be put under the right hash
+  std::vector<std::pair<format::Key, format::Key>> lost;  // first and last key of ranges whose items are lost
+  std::map<std::string, std::uint64_t> root_names;        // names that may collide with lost+found
+  struct MovedEntry {                                     // to be put under the right hash
     std::uint64_t directory = 0;
     std::uint64_t inode = 0;
     std::string name;
@@ -138,6 +141,7 @@ class ItemChecker {
   void extent_runs(const format::Key& key, ConstBytes value);
   void strip(const format::Key& key, ConstBytes value);
   void file_cell(const format::Key& key, ConstBytes value);
+  void level(const format::Key& key, ConstBytes value);
   void finish_object();
   void give_up(FindingId id, const std::string& why);
   void misplaced(const format::Key& key);

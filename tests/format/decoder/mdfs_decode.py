@@ -13,6 +13,7 @@ import struct
 import subprocess
 import sys
 import uuid
+from fractions import Fraction
 
 from mdfs_disk import CRC32C, crc32c, Damaged, Disk, LABEL_AREA, MAIN_ROOT, newest_commit, Pointer, require
 
@@ -22,7 +23,9 @@ SUB_BLOCK = 16384
 NONE, ROOT_DIRECTORY = 0, 1
 VOLUME_OBJECT = 2
 INODE, INLINE, SYMLINK, DIRENT, XATTR, GEOMETRY, EXTENTS, FILE_CELL, ORPHAN, PLACEMENT, EXTENT_RUNS = range(1, 12)
-STRIP, SECRET = 19, 20
+STRIP, SECRET, LEVEL = 19, 20, 24
+NEAREST, MAX = 2, 3  # else the mean
+U8 = 1
 XATTR_REST = 32  # + number
 XATTR_FIRST = 4096
 MAX_ITEM = 6144
@@ -108,6 +111,7 @@ class Geometry:
         self.rank, element, self.channels, self.codec = struct.unpack_from("<BBHB", value, 0)
         require(1 <= self.rank <= 3 and element in ELEMENT_BYTES and self.codec in (RAW, ZSTD), "geometry")
         self.policy = value[7]
+        self.element = element
         require(self.policy <= 3, "geometry: policy")
         self.sample = ELEMENT_BYTES[element] * self.channels
         self.shape = struct.unpack_from("<5Q", value, 8)[:self.rank]
@@ -134,6 +138,25 @@ def product(numbers):
     for number in numbers:
         result *= number
     return result
+
+
+def reduced(samples, shape, size, reduction, halved):
+    """The level above an array of u8 with `size` channels, and its shape."""
+    step = [2 if halved >> axis & 1 else 1 for axis in range(len(shape))]
+    above = [ceil_div(n, s) for n, s in zip(shape, step)]
+    stride = [product(shape[axis + 1:]) * size for axis in range(len(shape))]
+    out = bytearray()
+    for place in range(product(above)):
+        first = [i * s for i, s in zip(unravel(place, above), step)]
+        corners = [0]
+        for axis, start in enumerate(first):
+            ends = range(start, min(start + step[axis], shape[axis]))
+            corners = [corner + i * stride[axis] for corner in corners for i in ends]
+        for channel in range(size):
+            values = [samples[corner + channel] for corner in corners]
+            out.append(values[0] if reduction == NEAREST else max(values) if reduction == MAX else
+                       round(Fraction(sum(values), len(values))))
+    return bytes(out), tuple(above)
 
 
 def unravel(number, shape):
@@ -310,6 +333,32 @@ class Volume:
         require(len(out) == count * self.block_size, "extent runs: blocks")
         return out[:stored]
 
+    def levels(self, number):
+        """Object, reduction and halved axes of each level of an image, from level 1 on."""
+        found = []
+        for offset, value in self.of_kind(number, LEVEL):
+            require(len(value) == 16 and offset == len(found) + 1, "level: numbers")
+            found.append(struct.unpack_from("<QBB", value, 0))
+        return found
+
+    def verify_levels(self, number, inode):
+        """Every extent that has been built is the reduction of the level below. Of images of u8."""
+        below = Geometry(self.items[number, GEOMETRY, 0])
+        shape, samples = below.shape, self.content(number, inode).ljust(product(below.shape) * below.sample, b"\0")
+        for target, reduction, halved in self.levels(number):
+            require(halved == sum(1 << axis for axis in range(max(0, below.rank - 2), below.rank)), "level: halved")
+            geometry = Geometry(self.items[target, GEOMETRY, 0])
+            require(self.inode(target).links == 1, "level: links")
+            if below.element != U8:
+                continue
+            samples, shape = reduced(samples, shape, below.sample, reduction, halved)
+            require(geometry.shape[1:] == shape[1:] and geometry.extent == below.extent, "level: shape")
+            for index, data in self._extents(target, geometry, False):
+                whole = bytearray(samples)
+                geometry.shape = shape
+                self._put(whole, geometry, index, data)
+                require(whole == samples, f"level: extent {index} of object {target} is not the reduction")
+
     def _extents(self, number, geometry, use):
         """Index and decoded bytes of every extent that has a record or bytes in strips."""
         strips = self._strips(number, geometry, use)
@@ -484,6 +533,11 @@ def run(options):
             print(f"{inode.mode:06o} {inode.size} {path}")
         elif number not in objects and not inode.is_directory():
             volume.content(number, inode, use=True)
+            for target, _, _ in volume.levels(number):
+                volume.content(target, volume.inode(target), use=True)
+                objects.add(target)
+            if inode.flags & FLAG_IMAGE:
+                volume.verify_levels(number, inode)
         objects.add(number)
     if options.command == "verify":
         orphans = [key[2] for key in volume.items if key[:2] == (VOLUME_OBJECT, ORPHAN)]

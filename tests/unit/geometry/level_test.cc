@@ -75,6 +75,36 @@ RC_GTEST_PROP(LevelTest, ASpecOfALevelIsReadAsItWasWritten, ()) {
   RC_ASSERT(parsed->window == window.window);
 }
 
+RC_GTEST_PROP(LevelTest, BytesLieInTheBoxAroundThemAndBoxesInTheBoxesAboveAndBelow, ()) {
+  const Geometry image = testing::any_geometry();
+  const Window window = testing::any_window(image);
+  const SampleBox box = box_of(image, window);
+  const SampleBox around = box_below(image, box_above(image, box));
+  for (unsigned axis = 0; axis < image.rank; ++axis) {
+    RC_ASSERT(around.first[axis] <= box.first[axis] && box.last[axis] <= around.last[axis]);
+    RC_ASSERT(around.last[axis] - around.first[axis] <= box.last[axis] - box.first[axis] + 2);
+  }
+  // From the first to the last sample of the window.
+  std::uint64_t first = 0, last = 0;
+  for (unsigned axis = 0; axis < image.rank; ++axis) {
+    first = first * image.shape[axis] + box.first[axis];
+    last = last * image.shape[axis] + box.last[axis] - 1;
+  }
+  const std::uint64_t sample = image.sample_bytes();
+  const SampleBox bytes = box_of_bytes(image.rank, image.shape, sample, first * sample, (last - first + 1) * sample);
+  for (unsigned axis = 0; axis < image.rank; ++axis)
+    RC_ASSERT(bytes.first[axis] <= box.first[axis] && box.last[axis] <= bytes.last[axis]);
+  RC_ASSERT(overlap(image.rank, bytes, box));
+}
+
+TEST(LevelTest, TheUsefulLevelsEndWithTheFirstThatOneExtentHolds) {
+  Geometry photo = image_of("yx", {300, 100});
+  photo.extent = {64, 64};
+  EXPECT_EQ(useful_level_count(photo), 3u);  // 150x50, 75x25, 38x13
+  photo.extent = {300, 100};
+  EXPECT_EQ(useful_level_count(photo), 0u);
+}
+
 TEST(LevelTest, ASpecNamesOneLevelThatTheImageHas) {
   const Geometry photo = image_of("yx", {8, 16});
   EXPECT_EQ(parse_level_window(photo, "l1")->window, whole(level_geometry(photo, 1)));

@@ -1,4 +1,4 @@
-// Claims about the mean of samples.
+// Claims about reductions of samples.
 // SPDX-License-Identifier: Apache-2.0
 #include "geometry/reduce.h"
 
@@ -13,9 +13,10 @@ namespace mdfs::geometry {
 namespace {
 
 template <typename T>
-std::vector<T> reduced(ElementType type, const ReducedBox& box, const std::vector<T>& from) {
+std::vector<T> reduced(ElementType type, const ReducedBox& box, const std::vector<T>& from,
+                       Reduction reduction = Reduction::kMean) {
   std::vector<T> into(box.result(0) * box.result(1) * box.result(2) * box.channels);
-  reduce_mean(type, box, std::as_bytes(std::span(from)), std::as_writable_bytes(std::span(into)));
+  reduce(reduction, type, box, std::as_bytes(std::span(from)), std::as_writable_bytes(std::span(into)));
   return into;
 }
 
@@ -37,6 +38,20 @@ TEST(ReduceTest, IntegersAreRoundedToTheNearestAndHalvesToEven) {
   const ReducedBox four{{1, 2, 2}, {1, 2, 2}, 1};
   EXPECT_EQ(reduced<std::uint8_t>(ElementType::kU8, four, {1, 1, 1, 0}), std::vector<std::uint8_t>{1});
   EXPECT_EQ(reduced<std::uint8_t>(ElementType::kU8, four, {0, 1, 0, 0}), std::vector<std::uint8_t>{0});
+}
+
+TEST(ReduceTest, TheNearestSampleIsTheFirstAndTheMaximumTheLargest) {
+  const ReducedBox colours{{1, 2, 3}, {1, 2, 2}, 2};
+  const std::vector<std::int16_t> from = {1, -9, 5, -7, 3, 8, -4, -5, 2, -6, 9, 1};
+  EXPECT_EQ(reduced(ElementType::kI16, colours, from, Reduction::kNearest), (std::vector<std::int16_t>{1, -9, 3, 8}));
+  EXPECT_EQ(reduced(ElementType::kI16, colours, from, Reduction::kMax), (std::vector<std::int16_t>{5, -5, 9, 8}));
+  const ReducedBox two{{1, 1, 2}, {1, 1, 2}, 1};
+  EXPECT_EQ(reduced<float>(ElementType::kF32, two, {-2.5f, -3.0f}, Reduction::kMax)[0], -2.5f);
+  EXPECT_TRUE(std::isnan(reduced<float>(ElementType::kF32, two, {std::nanf(""), 2.0f}, Reduction::kMax)[0]));
+  EXPECT_TRUE(std::isnan(reduced<float>(ElementType::kF32, two, {2.0f, std::nanf("")}, Reduction::kMax)[0]));
+  EXPECT_EQ(*parse_reduction("nearest"), Reduction::kNearest);
+  EXPECT_EQ(name(Reduction::kMax), "max");
+  EXPECT_FALSE(parse_reduction("median").ok());
 }
 
 TEST(ReduceTest, TheLargestNumbersDoNotOverflow) {

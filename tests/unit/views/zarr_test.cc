@@ -26,7 +26,7 @@ Result<ZarrName> find_name(const Geometry& geometry, std::string_view path) {
   ZarrName name;
   while (!path.empty()) {
     const std::size_t slash = std::min(path.find('/'), path.size());
-    MDFS_TRY_ASSIGN(name, zarr_entry(geometry, name, path.substr(0, slash)));
+    MDFS_TRY_ASSIGN(name, zarr_entry(geometry, 0, name, path.substr(0, slash)));
     path.remove_prefix(std::min(path.size(), slash + 1));
   }
   return name;
@@ -83,7 +83,7 @@ TEST(ZarrName, WhatIsNoNumberInsideTheGridDoesNotExist) {
                                       "zarr.jso",
                                       "c"})
     EXPECT_EQ(error_of(volume, path), Errc::kNotFound) << path;
-  EXPECT_EQ(zarr_entry(volume, *find_name(volume, "0/c"), "").error().code, Errc::kNotFound);
+  EXPECT_EQ(zarr_entry(volume, 0, *find_name(volume, "0/c"), "").error().code, Errc::kNotFound);
   EXPECT_EQ(error_of(volume, "zarr.json/0"), Errc::kNotDirectory);
   EXPECT_EQ(error_of(volume, "0/c/0/0/0/0"), Errc::kNotDirectory);
 }
@@ -145,7 +145,7 @@ TEST(ZarrJson, AGroupHasTheSpacingAndTheUnitsThatAreKnown) {
   Geometry geometry = make("tyx", {9, 40, 70}, 3, ElementType::kU8);
   geometry.spacing = {0.5, 0.25, 0};
   geometry.unit = {"s", "um", "um"};
-  const auto ome = parsed(zarr_group_json(geometry))["attributes"]["ome"];
+  const auto ome = parsed(zarr_group_json(geometry, {}))["attributes"]["ome"];
   EXPECT_EQ(ome["version"], "0.5");
   EXPECT_EQ(ome["multiscales"][0]["axes"], parsed(R"([{"name":"t","type":"time","unit":"second"},
     {"name":"c","type":"channel"},{"name":"y","type":"space","unit":"micrometer"},{"name":"x","type":"space"}])"));
@@ -153,17 +153,17 @@ TEST(ZarrJson, AGroupHasTheSpacingAndTheUnitsThatAreKnown) {
     "coordinateTransformations":[{"type":"scale","scale":[0.5,1.0,0.25,1.0]}]}])"));
   geometry.unit = {"um", "s", "parsec"};  // of the wrong kind, or without a name there
   geometry.spacing = {1, 1, 1};
-  for (const auto& axis : parsed(zarr_group_json(geometry))["attributes"]["ome"]["multiscales"][0]["axes"])
+  for (const auto& axis : parsed(zarr_group_json(geometry, {}))["attributes"]["ome"]["multiscales"][0]["axes"])
     EXPECT_FALSE(axis.contains("unit"));
   geometry.unit[2] = "\xff\xfe";  // no text: bytes of a user
-  EXPECT_NO_THROW(parsed(zarr_group_json(geometry)));
+  EXPECT_NO_THROW(parsed(zarr_group_json(geometry, {})));
 }
 
 TEST(ZarrJson, AxesThatOmeHasNoPlaceForGiveAPlainGroup) {
   const auto is_ome = [](const char* axes, unsigned channels) {
     Geometry geometry = make(axes, {9, 9, 9}, channels, ElementType::kU8);
     for (unsigned axis = geometry.rank; axis < geometry::kMaxRank; ++axis) geometry.shape[axis] = 0;
-    EXPECT_EQ(has_ome_axes(geometry), parsed(zarr_group_json(geometry))["attributes"].contains("ome"));
+    EXPECT_EQ(has_ome_axes(geometry), parsed(zarr_group_json(geometry, {}))["attributes"].contains("ome"));
     return has_ome_axes(geometry);
   };
   EXPECT_TRUE(is_ome("yx", 1));
@@ -205,7 +205,7 @@ RC_GTEST_FIXTURE_PROP(ZarrChunkTest, AChunkIsItsExtentPaddedWithZeros, ()) {
   for (unsigned axis = 0; axis < rank; ++axis) start[axis] = at[axis] * padded.extent[axis];
   geometry::copy_box(rank, padded.inside, image, shape, start, expected, padded.extent, {});
 
-  ZarrChunk chunk(volume_, ino, geometry, at);
+  ZarrChunk chunk(volume_, ino, geometry, 0, at);
   RC_ASSERT(chunk.size_bytes() == expected.size());
   const auto offset = *rc::gen::inRange<std::size_t>(0, expected.size() + 3);
   ByteVector piece(*rc::gen::inRange<std::size_t>(0, expected.size() + 3), std::byte{0x55});

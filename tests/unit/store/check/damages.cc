@@ -10,6 +10,7 @@
 #include "format/dirent.h"
 #include "format/extents.h"
 #include "format/geometry_item.h"
+#include "format/level_item.h"
 #include "store/check/check.h"
 
 namespace mdfs::store {
@@ -35,6 +36,24 @@ void put_strip(Lab& lab, const format::Strip& strip, std::uint64_t away) {
 
 void put_garbage(Lab& lab, const Key& key) {
   lab.change([&](Transaction& t) { t.put(key, value_of(50, 9)); });
+}
+
+Key level_key(std::uint64_t level) { return {Lab::kImage, MDFS_KIND_LEVEL, level}; }
+
+// An empty level of the image, as a program that knows levels makes it.
+void put_level(Lab& lab, std::uint64_t level) {
+  lab.change([&](Transaction& t) {
+    const std::uint64_t object = t.new_object();
+    auto geometry = *format::decode_geometry(**t.get({Lab::kImage, MDFS_KIND_GEOMETRY, 0}));
+    geometry = geometry::geometry_above(geometry);
+    auto inode = *format::decode_inode(**t.get(Lab::inode_key(Lab::kImage)));
+    inode.size = geometry.size_bytes();
+    inode.stored_bytes = 0;
+    t.put(Lab::inode_key(object), format::encode(inode));
+    t.put({object, MDFS_KIND_GEOMETRY, 0}, format::encode(geometry));
+    t.put(level_key(level), format::encode(format::LevelItem{object}));
+    t.count_objects(1);
+  });
 }
 
 }  // namespace
@@ -242,6 +261,28 @@ std::vector<Case> cases() {
                  }});
   all.push_back({"StripOfAFile", {"item-misplaced"}, false, [](Lab& lab) {
                    put_garbage(lab, {Lab::kCells, MDFS_KIND_STRIP, 0});
+                 }});
+  all.push_back({"LevelWithoutAnObject", {"entry-to-nothing"}, false, [](Lab& lab) {
+                   lab.change([](Transaction& t) { t.put(level_key(1), format::encode(format::LevelItem{9999})); });
+                 }});
+  all.push_back({"LevelThatIsNoImage", {"entry-to-nothing"}, false, [](Lab& lab) {
+                   lab.change(
+                       [](Transaction& t) { t.put(level_key(1), format::encode(format::LevelItem{Lab::kCells})); });
+                 }});
+  all.push_back({"LevelDamaged", {"item-damaged"}, false, [](Lab& lab) { put_garbage(lab, level_key(1)); }});
+  all.push_back({"LevelOfAFile", {"item-misplaced"}, false, [](Lab& lab) {
+                   put_garbage(lab, {Lab::kCells, MDFS_KIND_LEVEL, 1});
+                 }});
+  all.push_back({"LevelsOfAnImageThatLosesAnExtent",
+                 {"address-outside", "stored-bytes", "block-leaked", "levels-outdated"},
+                 false,
+                 [](Lab& lab) {
+                   put_level(lab, 1);
+                   edit_page(lab, [](format::ExtentPage& page) {
+                     auto record = *page.get(0);
+                     record.address = std::uint64_t{1} << 40;
+                     page.set(0, record);
+                   });
                  }});
   all.push_back({"BlockOfAScatteredExtentUsedTwice",
                  {"block-used-twice", "stored-bytes"},

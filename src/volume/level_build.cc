@@ -1,0 +1,310 @@
+// Reads of levels. A reader builds the extents that it needs and stores them; each is the reduction of the level below
+// at one state of the image.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/checked.h"
+#include "base/stop.h"
+#include "volume/level_use.h"
+#include "volume/volume_impl.h"
+
+namespace mdfs::volume {
+namespace {
+
+constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 20;  // that are read at once, or the fewest rows
+
+// Visits the extents that hold any of these samples; ends at the first state that is not kBuilt.
+template <typename State, typename Visit>
+Result<State> each_extent(const geometry::Geometry& geometry, const geometry::SampleBox& box, Visit&& visit) {
+  geometry::Coord at{}, first{}, last{};
+  for (unsigned axis = 0; axis < geometry.rank; ++axis) {
+    first[axis] = at[axis] = box.first[axis] / geometry.extent[axis];
+    last[axis] = ceil_div(box.last[axis], geometry.extent[axis]);
+    if (first[axis] >= last[axis]) return State::kBuilt;
+  }
+  while (true) {
+    MDFS_TRY_ASSIGN(const State state, visit(at));
+    if (state != State::kBuilt) return state;
+    unsigned axis = geometry.rank;
+    while (axis > 0 && ++at[axis - 1] == last[axis - 1]) at[axis - 1] = first[axis - 1], --axis;
+    if (axis == 0) return State::kBuilt;
+  }
+}
+
+geometry::Window window_of(const geometry::Geometry& geometry, const geometry::Coord& extent) {
+  geometry::Window window;
+  for (unsigned axis = 0; axis < geometry.rank; ++axis) {
+    window.start[axis] = extent[axis] * geometry.extent[axis];
+    window.length[axis] = std::min(geometry.extent[axis], geometry.shape[axis] - window.start[axis]);
+  }
+  return window;
+}
+
+// A transaction must not end in its middle because the reader that needs it has been killed.
+StopScope not_stopped() {
+  return StopScope([] { return false; });
+}
+
+}  // namespace
+
+struct VolumeImpl::LevelJob {
+  Inode& image;
+  const engine::Stop& stop;
+  unsigned level = 0;
+  geometry::Window window;
+  std::uint64_t offset = 0, length = 0;  // of the window's bytes
+  std::shared_ptr<const LevelSet> set;
+  std::vector<geometry::Geometry> levels;  // the image, and each level up to `level`
+
+  // The samples of the image that samples of a level are made of.
+  geometry::SampleBox below(unsigned n, geometry::SampleBox box) const {
+    while (n-- > 0) box = geometry::box_below(levels[n], box);
+    return box;
+  }
+};
+
+bool VolumeImpl::stores_levels() const { return whole_ && check_writable().ok(); }
+
+Result<bool> VolumeImpl::read_level(Ino ino, unsigned level, const geometry::Window& window, std::uint64_t offset,
+                                    std::uint64_t length, const LevelSink& sink, const engine::Stop& stop) {
+  const Reading reading(readers_);
+  const Pin pin = table_.pin(ino);
+  for (;;) {
+    MDFS_TRY(engine::stopped(stop));
+    LevelJob job{*pin, stop, level, window, offset, length, {}, {}};
+    {
+      MDFS_TRY_ASSIGN(const ObjectUse use, open_objects_.use(*pin));
+      if (!use.levels() || level == 0 || level > use.levels()->objects.size()) return false;
+      job.set = use.levels();
+      MDFS_TRY_ASSIGN(const geometry::Geometry geometry, current_geometry(ino, use));
+      job.levels.push_back(geometry);
+    }
+    for (unsigned n = 0; n < level; ++n) job.levels.push_back(geometry::geometry_above(job.levels.back()));
+    MDFS_TRY(geometry::check(job.levels[level], window));
+    if (!inside(offset, length, geometry::window_bytes(job.levels[level], window)))
+      return Error{Errc::kInvalidArgument, "bytes outside the window"};
+    MDFS_TRY_ASSIGN(const LevelState state, read_level_once(*pin, job, sink));
+    if (state == LevelState::kCannotBeStored) return false;
+    if (state == LevelState::kChanged) continue;
+    if (keeps_atime()) open_objects_.was_read(*pin);
+    return true;
+  }
+}
+
+// True while the image has the shape that the job began with.
+Result<bool> VolumeImpl::has_shape_of(LevelJob& job) {
+  MDFS_TRY_ASSIGN(const ObjectUse use, open_objects_.use(job.image));
+  if (use.levels() != job.set) return false;
+  MDFS_TRY_ASSIGN(const geometry::Geometry geometry, current_geometry(job.image.ino, use));
+  return geometry.shape[0] == job.levels[0].shape[0];
+}
+
+// The object of a level, as large as the level.
+Result<std::optional<LevelUse>> VolumeImpl::use_level(LevelJob& job, unsigned level) {
+  MDFS_TRY_ASSIGN(LevelUse use, LevelUse::begin(table_, open_objects_, job.set->objects[level - 1]));
+  const std::uint64_t size_bytes = job.levels[level].size_bytes();
+  if (engine_->size_bytes(*use) < size_bytes) {
+    if (!stores_levels()) return std::optional<LevelUse>();
+    const StopScope scope = not_stopped();
+    const Status grown = engine_->grow(*use, size_bytes);
+    if (!grown.ok() && grown.error().code == Errc::kNoSpace) return std::optional<LevelUse>();
+    MDFS_TRY(grown);
+  }
+  return std::optional<LevelUse>(std::move(use));
+}
+
+Result<VolumeImpl::LevelState> VolumeImpl::read_level_once(Inode& inode, LevelJob& job, const LevelSink& sink) {
+  const geometry::Geometry& geometry = job.levels[job.level];
+  const std::uint64_t sample = job.window.channel ? geometry::element_bytes(geometry.type) : geometry.sample_bytes();
+  const auto part_of = [&](std::uint64_t offset, std::uint64_t length) {
+    geometry::SampleBox box = geometry::box_of_bytes(geometry.rank, job.window.length, sample, offset, length);
+    for (unsigned axis = 0; axis < geometry.rank; ++axis) {
+      box.first[axis] += job.window.start[axis];
+      box.last[axis] += job.window.start[axis];
+    }
+    return box;
+  };
+  LevelGuard::Watch watch(inode.level_guard, geometry.rank, job.below(job.level, part_of(job.offset, job.length)),
+                          job.stop);
+  MDFS_TRY_ASSIGN(const bool same, has_shape_of(job));
+  if (!same) return LevelState::kChanged;
+  ByteVector piece;
+  for (std::uint64_t done = 0; done < job.length;) {
+    MDFS_TRY(engine::stopped(job.stop));
+    piece.resize(std::min(job.length - done, kPieceBytes));
+    const std::uint64_t offset = job.offset + done;
+    MDFS_TRY_ASSIGN(const LevelState state, each_extent<LevelState>(geometry, part_of(offset, piece.size()),
+                                                                    [&](const geometry::Coord& extent) {
+                                                                      return need_extent(job, job.level, extent);
+                                                                    }));
+    if (state != LevelState::kBuilt) return state;
+    MDFS_TRY_ASSIGN(const std::optional<LevelUse> level, use_level(job, job.level));
+    if (!level) return LevelState::kCannotBeStored;
+    MDFS_TRY(engine_->read_window(**level, job.window, offset, piece, job.stop));
+    if (watch.is_stale()) return LevelState::kChanged;
+    MDFS_TRY(sink(offset, piece));
+    done += piece.size();
+  }
+  return watch.is_stale() ? LevelState::kChanged : LevelState::kBuilt;
+}
+
+// True if an extent under these samples of the image has been written. All others are zero, and so is what stands above
+// them.
+Result<bool> VolumeImpl::has_data(LevelJob& job, const geometry::SampleBox& box) {
+  const geometry::Geometry& image = job.levels[0];
+  const unsigned fast = image.rank - 1;
+  MDFS_TRY_ASSIGN(const ObjectUse use, open_objects_.use(job.image));
+  geometry::SampleBox rows = box;
+  for (unsigned axis = 0; axis < image.rank; ++axis) rows.last[axis] = std::min(rows.last[axis], image.shape[axis]);
+  const std::uint64_t end = ceil_div(rows.last[fast], image.extent[fast]);
+  rows.last[fast] = std::min(rows.last[fast], rows.first[fast] + 1);
+  enum class Row : std::uint8_t { kBuilt, kHasData };
+  MDFS_TRY_ASSIGN(const Row row, each_extent<Row>(image, rows, [&](const geometry::Coord& from) -> Result<Row> {
+                    MDFS_TRY_ASSIGN(const auto written, engine_->written_in_row(*use, from, 1, job.stop));
+                    return !written.empty() && written.front() < end ? Row::kHasData : Row::kBuilt;
+                  }));
+  return row == Row::kHasData;
+}
+
+Result<VolumeImpl::LevelState> VolumeImpl::need_extent(LevelJob& job, unsigned level, const geometry::Coord& extent) {
+  MDFS_TRY(engine::stopped(job.stop));
+  const geometry::Geometry& geometry = job.levels[level];
+  {
+    MDFS_TRY_ASSIGN(const std::optional<LevelUse> use, use_level(job, level));
+    if (!use) return LevelState::kCannotBeStored;
+    MDFS_TRY_ASSIGN(const bool written, engine_->is_written(**use, extent));
+    if (written) return LevelState::kBuilt;
+  }
+  const geometry::Window window = window_of(geometry, extent);
+  MDFS_TRY_ASSIGN(const bool data, has_data(job, job.below(level, geometry::box_of(geometry, window))));
+  if (!data) return LevelState::kBuilt;
+  if (!stores_levels()) return LevelState::kCannotBeStored;
+  if (level > 1) {
+    const geometry::Geometry& below = job.levels[level - 1];
+    MDFS_TRY_ASSIGN(
+        const LevelState state,
+        each_extent<LevelState>(below, geometry::box_of(below, geometry::source_window(below, window)),
+                                [&](const geometry::Coord& source) { return need_extent(job, level - 1, source); }));
+    if (state != LevelState::kBuilt) return state;
+  }
+  return build_extent(job, level, extent);
+}
+
+// Every extent below has been built.
+Result<VolumeImpl::LevelState> VolumeImpl::build_extent(LevelJob& job, unsigned level, const geometry::Coord& extent) {
+  const std::lock_guard building(job.image.level_mutex);
+  const geometry::Geometry& geometry = job.levels[level];
+  const geometry::Window window = window_of(geometry, extent);
+  LevelGuard::Watch watch(job.image.level_guard, geometry.rank, job.below(level, geometry::box_of(geometry, window)),
+                          job.stop);
+  MDFS_TRY_ASSIGN(const bool same, has_shape_of(job));
+  if (!same || watch.is_stale()) return LevelState::kChanged;
+  {
+    MDFS_TRY_ASSIGN(const std::optional<LevelUse> use, use_level(job, level));
+    if (!use) return LevelState::kCannotBeStored;
+    MDFS_TRY_ASSIGN(const bool written, engine_->is_written(**use, extent));
+    if (written) return LevelState::kBuilt;
+  }
+  MDFS_TRY_ASSIGN(const LevelState below, level == 1 ? write_back_below(job) : is_built_below(job, level, window));
+  if (below != LevelState::kBuilt) return below;
+  ByteVector samples(geometry::window_bytes(geometry, window));
+  const Status reduced = reduce_extent(job, level, window, samples);
+  if (watch.is_stale()) return LevelState::kChanged;
+  MDFS_TRY(reduced);
+  return store_extent(job, level, window, samples, watch);
+}
+
+// Level 1 is made of the image. What it is made of is in the tree before it, so that every commit that has the extent
+// has the samples below it.
+Result<VolumeImpl::LevelState> VolumeImpl::write_back_below(LevelJob& job) {
+  MDFS_TRY_ASSIGN(const ObjectUse use, open_objects_.use(job.image));
+  if (!engine_->is_dirty(*use)) return LevelState::kBuilt;
+  const StopScope scope = not_stopped();
+  const Status written = engine_->write_back(*use);
+  if (written.ok()) return LevelState::kBuilt;
+  const std::lock_guard lock(job.image.error_mutex);  // for the next fsync
+  job.image.write_error = written.error();
+  job.image.write_error_kept = true;
+  return LevelState::kCannotBeStored;
+}
+
+// A writer may have dropped some of it before the watch began.
+Result<VolumeImpl::LevelState> VolumeImpl::is_built_below(LevelJob& job, unsigned level,
+                                                          const geometry::Window& window) {
+  const geometry::Geometry& below = job.levels[level - 1];
+  MDFS_TRY_ASSIGN(const std::optional<LevelUse> use, use_level(job, level - 1));
+  if (!use) return LevelState::kCannotBeStored;
+  return each_extent<LevelState>(below, geometry::box_of(below, geometry::source_window(below, window)),
+                                 [&](const geometry::Coord& source) -> Result<LevelState> {
+                                   MDFS_TRY_ASSIGN(const bool written, engine_->is_written(**use, source));
+                                   if (written) return LevelState::kBuilt;
+                                   const geometry::SampleBox box =
+                                       job.below(level - 1, geometry::box_of(below, window_of(below, source)));
+                                   MDFS_TRY_ASSIGN(const bool data, has_data(job, box));
+                                   return data ? LevelState::kChanged : LevelState::kBuilt;
+                                 });
+}
+
+// In pieces of rows, so that no more than the extent and one piece is in memory.
+Status VolumeImpl::reduce_extent(LevelJob& job, unsigned level, const geometry::Window& window, MutableBytes into) {
+  const geometry::Geometry& below = job.levels[level - 1];
+  const geometry::Window source = geometry::source_window(below, window);
+  const geometry::HalvedAxes halved = geometry::halved_axes(below);
+  const unsigned rank = below.rank;
+  geometry::ReducedBox all{{1, 1, 1}, {1, 1, 1}, below.channels};
+  for (unsigned axis = 0; axis < rank; ++axis) {
+    all.length[geometry::place_in_box(rank, axis)] = source.length[axis];
+    all.step[geometry::place_in_box(rank, axis)] = halved[axis] ? 2 : 1;
+  }
+  const std::uint64_t row_bytes = all.length[2] * below.sample_bytes();
+  const std::uint64_t at_once = std::max<std::uint64_t>(1, kPieceBytes / (all.step[0] * all.step[1] * row_bytes));
+  const std::uint64_t into_row = all.result(2) * below.sample_bytes();
+  ByteVector piece;
+  for (std::uint64_t plane = 0; plane < all.result(0); ++plane) {
+    for (std::uint64_t row = 0; row < all.result(1); row += at_once) {
+      geometry::ReducedBox box = all;
+      const std::array<std::uint64_t, 3> start = {plane * all.step[0], row * all.step[1], 0};
+      box.length[0] = std::min(all.step[0], all.length[0] - start[0]);
+      box.length[1] = std::min(at_once * all.step[1], all.length[1] - start[1]);
+      geometry::Window part = source;
+      for (unsigned axis = 0; axis < rank; ++axis) {
+        part.start[axis] += start[geometry::place_in_box(rank, axis)];
+        part.length[axis] = box.length[geometry::place_in_box(rank, axis)];
+      }
+      piece.resize(geometry::window_bytes(below, part));
+      if (level == 1) {
+        MDFS_TRY(with_window(job.image, part, [&](engine::OpenObject& object, const geometry::Geometry&) {
+          return engine_->read_window(object, part, 0, piece, job.stop);
+        }));
+      } else {
+        MDFS_TRY_ASSIGN(const LevelUse use, LevelUse::begin(table_, open_objects_, job.set->objects[level - 2]));
+        MDFS_TRY(engine_->read_window(*use, part, 0, piece, job.stop));
+      }
+      const std::uint64_t rows = box.result(1);
+      geometry::reduce(job.set->reduction, below.type, box, piece,
+                       into.subspan((plane * all.result(1) + row) * into_row, rows * into_row));
+    }
+  }
+  return {};
+}
+
+Result<VolumeImpl::LevelState> VolumeImpl::store_extent(LevelJob& job, unsigned level, const geometry::Window& window,
+                                                        ConstBytes samples, LevelGuard::Watch& watch) {
+  const LevelGuard::Store storing(watch);
+  if (!storing) return LevelState::kChanged;
+  const StopScope scope = not_stopped();
+  MDFS_TRY_ASSIGN(const LevelUse use, LevelUse::begin(table_, open_objects_, job.set->objects[level - 1]));
+  const engine::WindowSource source([&](std::uint64_t offset, MutableBytes into) -> Status {
+    std::copy_n(samples.begin() + static_cast<std::ptrdiff_t>(offset), into.size(), into.begin());
+    return {};
+  });
+  const Status stored = engine_->store_window(*use, window, source, {});
+  if (!stored.ok() && stored.error().code == Errc::kNoSpace) return LevelState::kCannotBeStored;
+  MDFS_TRY(stored);
+  return LevelState::kBuilt;
+}
+
+}  // namespace mdfs::volume

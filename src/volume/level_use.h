@@ -1,0 +1,38 @@
+// A use of the object of a level, which is held open meanwhile: it is not freed, even if the level is taken away.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "volume/inode_table.h"
+#include "volume/open_objects.h"
+
+namespace mdfs::volume {
+
+class LevelUse {
+ public:
+  static Result<LevelUse> begin(InodeTable& table, OpenObjects& open_objects, Ino object) {
+    LevelUse level(table, open_objects, table.pin(object));
+    MDFS_TRY_ASSIGN(level.use_, open_objects.use(*level.pin_));
+    return level;
+  }
+  LevelUse(LevelUse&& other) noexcept = default;
+  LevelUse& operator=(LevelUse&&) = delete;
+  ~LevelUse() {
+    if (!pin_) return;  // moved from
+    use_.end();
+    table_.drop_open(pin_->ino);
+    open_objects_.note_idle(*pin_);
+  }
+  engine::OpenObject& operator*() const { return *use_; }
+
+ private:
+  LevelUse(InodeTable& table, OpenObjects& open_objects, Pin pin)
+      : table_(table), open_objects_(open_objects), pin_(std::move(pin)) {
+    table_.add_open(*pin_);
+  }
+  InodeTable& table_;
+  OpenObjects& open_objects_;
+  Pin pin_;
+  ObjectUse use_;
+};
+
+}  // namespace mdfs::volume

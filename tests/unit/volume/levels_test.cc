@@ -1,0 +1,350 @@
+// Stored levels: a read of a level is the reduction of the present samples of its image, whatever came between.
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <linux/falloc.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <random>
+#include <thread>
+
+#include "fixture.h"
+#include "geometry/level.h"
+#include "geometry/reduce.h"
+#include "store/check/check.h"
+
+namespace mdfs::volume {
+namespace {
+
+using geometry::Geometry;
+using geometry::Reduction;
+
+Geometry made(std::vector<std::uint64_t> shape, std::vector<std::uint64_t> extent, std::string axes,
+              geometry::ElementType type = geometry::ElementType::kU8, unsigned channels = 1,
+              geometry::Codec codec = geometry::Codec::kZstd) {
+  Geometry geometry;
+  geometry.rank = static_cast<unsigned>(shape.size());
+  std::copy(shape.begin(), shape.end(), geometry.shape.begin());
+  std::copy(extent.begin(), extent.end(), geometry.extent.begin());
+  geometry.axes = std::move(axes);
+  geometry.type = type;
+  geometry.channels = channels;
+  geometry.codec = codec;
+  return geometry;
+}
+
+// The whole level above an array, from its bytes.
+ByteVector reduced(const Geometry& below, Reduction reduction, ConstBytes bytes) {
+  geometry::ReducedBox box{{1, 1, 1}, {1, 1, 1}, below.channels};
+  const geometry::HalvedAxes halved = geometry::halved_axes(below);
+  for (unsigned axis = 0; axis < below.rank; ++axis) {
+    box.length[geometry::place_in_box(below.rank, axis)] = below.shape[axis];
+    box.step[geometry::place_in_box(below.rank, axis)] = halved[axis] ? 2 : 1;
+  }
+  ByteVector result(geometry::geometry_above(below).size_bytes());
+  geometry::reduce(reduction, below.type, box, bytes, result);
+  return result;
+}
+
+Result<bool> read_level(Volume& volume, Ino ino, unsigned level, const geometry::Window& window, ByteVector& into) {
+  return volume.read_level(ino, level, window, 0, into.size(),
+                           [&](std::uint64_t offset, ConstBytes bytes) -> Status {
+                             std::copy(bytes.begin(), bytes.end(), into.begin() + static_cast<std::ptrdiff_t>(offset));
+                             return {};
+                           },
+                           {});
+}
+
+ByteVector whole_image(Volume& volume, Ino ino, Geometry& geometry) {
+  const auto now = volume.image_geometry(ino);
+  EXPECT_OK(now);
+  geometry = *now;
+  ByteVector bytes(geometry.size_bytes());
+  if (!bytes.empty()) EXPECT_OK(volume.read_window(ino, geometry::whole(geometry), 0, bytes));
+  return bytes;
+}
+
+// Compares all levels of the image with the reductions of its bytes.
+void expect_levels(Volume& volume, Ino ino, const std::string& when) {
+  Geometry geometry;
+  ByteVector bytes = whole_image(volume, ino, geometry);
+  const auto stored = volume.stored_levels(ino);
+  ASSERT_OK(stored);
+  for (unsigned level = 1; level <= stored->first && geometry.shape[0] > 0; ++level) {
+    bytes = reduced(geometry, stored->second, bytes);
+    geometry = geometry::geometry_above(geometry);
+    ByteVector found(bytes.size());
+    const auto read = read_level(volume, ino, level, geometry::whole(geometry), found);
+    ASSERT_OK(read);
+    ASSERT_TRUE(*read) << when;
+    ASSERT_TRUE(found == bytes) << when << ": level " << level;
+  }
+}
+
+class LevelsTest : public VolumeTest {
+ protected:
+  Ino make_image(std::string_view name, const Geometry& geometry, unsigned levels,
+                 Reduction reduction = Reduction::kMean) {
+    const Ino ino = make_file(name);
+    ImageOptions options;
+    options.geometry = geometry;
+    EXPECT_OK(volume().make_image(ino, options));
+    EXPECT_OK(volume().set_levels(ino, levels, reduction));
+    return ino;
+  }
+  void write_random(Ino ino, std::uint64_t offset, std::size_t bytes) {
+    EXPECT_OK(volume().write(ino, offset, random_bytes(bytes), false));
+  }
+  ByteVector random_bytes(std::size_t count) {
+    ByteVector bytes(count);
+    for (std::byte& byte : bytes) byte = static_cast<std::byte>(random_());
+    return bytes;
+  }
+  std::uint64_t below(std::uint64_t end) { return end == 0 ? 0 : random_() % end; }
+  std::string check() {
+    std::vector<std::unique_ptr<device::Disk>> disks;
+    for (const auto& disk : disks_) disks.push_back(disk->clone());
+    store::CheckOptions options;
+    options.data = true;
+    const auto report = store::check_volume(std::move(disks), options, environment_);
+    if (!report.ok()) return report.error().message();
+    for (const store::Finding& finding : report->findings)
+      if (store::info(finding.id).severity != store::Severity::kNote)
+        return std::string(store::info(finding.id).name) + ": " + finding.where;
+    return "";
+  }
+  void change_at_random(Ino ino);
+
+  std::mt19937_64 random_{11};
+};
+
+// One change of any kind.
+void LevelsTest::change_at_random(Ino ino) {
+  const Geometry geometry = *volume().image_geometry(ino);
+  const std::uint64_t size = volume().attributes(ino)->size_bytes;
+  const std::uint64_t most = geometry.slab_bytes() * 60;
+  switch (random_() % 9) {
+    case 0:
+    case 1:
+      return write_random(ino, below(size), 1 + below(700));
+    case 2:
+      if (size < most) return write_random(ino, size + below(geometry.slab_bytes()), 1 + below(300));
+      return;
+    case 3: {
+      geometry::Window window;
+      for (unsigned axis = 0; axis < geometry.rank; ++axis) {
+        if (geometry.shape[axis] == 0) return;
+        window.start[axis] = below(geometry.shape[axis]);
+        window.length[axis] = 1 + below(geometry.shape[axis] - window.start[axis]);
+      }
+      const ByteVector bytes = random_bytes(geometry::window_bytes(geometry, window));
+      EXPECT_OK(volume().write_window(ino, window, [&](std::uint64_t offset, MutableBytes into) -> Status {
+        std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(offset), into.size(), into.begin());
+        return {};
+      }));
+      return;
+    }
+    case 4:
+      EXPECT_OK(volume().set_attributes(ino, {.size_bytes = below(most)}));
+      return;
+    case 5:
+      if (size > 0) {
+        EXPECT_OK(volume().allocate(ino, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, below(size), 1 + below(size)));
+      }
+      return;
+    case 6:
+      if (size < most) {
+        EXPECT_OK(volume().allocate(ino, 0, size, 1 + below(3 * geometry.slab_bytes())));
+      }
+      return;
+    case 7:
+      EXPECT_OK(volume().fsync(ino, true));
+      return;
+    default:
+      if (size > 4) {
+        const std::uint64_t length = 1 + below(size / 2);
+        EXPECT_OK(volume().copy_range(ino, below(size / 2 - length + 1), ino, size / 2, length));
+      }
+      return;
+  }
+}
+
+struct Case {
+  const char* name;
+  Geometry geometry;
+  unsigned levels;
+  Reduction reduction;
+};
+Geometry with_spacing(Geometry geometry, std::array<double, 3> spacing) {
+  std::copy_n(spacing.begin(), geometry.rank, geometry.spacing.begin());
+  return geometry;
+}
+
+TEST_F(LevelsTest, AnyInterleavingOfChangesCommitsCutsAndReadsGivesTheReductionOfThePlainBytes) {
+  const std::vector<Case> cases = {
+      {"plane", made({37, 41}, {8, 8}, "yx"), 4, Reduction::kMean},
+      {"raw", made({50, 33}, {16, 8}, "yx", geometry::ElementType::kU16, 1, geometry::Codec::kRaw), 3, Reduction::kMax},
+      {"colour", made({20, 31}, {8, 8}, "yx", geometry::ElementType::kU8, 3), 3, Reduction::kNearest},
+      {"volume", with_spacing(made({21, 17, 15}, {4, 8, 8}, "zyx"), {2, 1, 1}), 3, Reduction::kMean},
+      {"film", made({9, 16, 15}, {2, 8, 8}, "tyx", geometry::ElementType::kI16), 2, Reduction::kMean},
+      {"signal", made({500}, {64}, "x", geometry::ElementType::kF32), 5, Reduction::kMean},
+  };
+  for (const Case& one : cases) {
+    const Ino ino = make_image(one.name, one.geometry, one.levels, one.reduction);
+    write_random(ino, 0, one.geometry.size_bytes());
+    for (int step = 0; step < 60; ++step) {
+      const std::string when = std::string(one.name) + ", step " + std::to_string(step);
+      change_at_random(ino);
+      if (random_() % 3 == 0) expect_levels(volume(), ino, when);
+      if (random_() % 10 == 0) {
+        mount();
+        expect_levels(volume(), ino, when + ", mounted again");
+      }
+      if (random_() % 4 == 0) {  // as a cut of the power leaves it now
+        test::MemoryDisks cut;
+        for (const auto& disk : disks_) cut.push_back(disk->clone());
+        auto after = test::open_volume(test::borrowed(cut), test::quiet_options(), environment_);
+        ASSERT_OK(after);
+        const auto found = (*after)->lookup(kRootIno, one.name);
+        if (!found.ok()) continue;  // not committed yet
+        expect_levels(**after, ino, when + ", after a cut");
+        EXPECT_OK((*after)->close());
+      }
+      if (HasFatalFailure()) return;
+    }
+    EXPECT_OK(volume().sync());
+    EXPECT_EQ(check(), "");
+  }
+}
+
+TEST_F(LevelsTest, WritersAndReadersAtTheSameTimeSeeOneState) {
+  // Every state has one value everywhere: a mixture would show in the mean.
+  const Geometry geometry = made({64, 64}, {8, 8}, "yx");
+  const Ino ino = make_image("i", geometry, 3);
+  std::atomic<bool> done{false};
+  std::thread writer([&] {
+    for (unsigned value = 1; value <= 60; ++value)
+      EXPECT_OK(volume().write_window(ino, geometry::whole(geometry), [&](std::uint64_t, MutableBytes into) -> Status {
+        std::fill(into.begin(), into.end(), static_cast<std::byte>(value));
+        return {};
+      }));
+    done = true;
+  });
+  std::byte last{0};
+  while (!done) {
+    for (unsigned level = 1; level <= 3; ++level) {
+      const Geometry shape = geometry::level_geometry(geometry, level);
+      ByteVector found(shape.size_bytes());
+      const auto read = read_level(volume(), ino, level, geometry::whole(shape), found);
+      EXPECT_OK(read);
+      EXPECT_EQ(std::count(found.begin(), found.end(), found[0]), std::ptrdiff_t(found.size()));
+      EXPECT_GE(found[0], last);
+      last = found[0];
+    }
+  }
+  writer.join();
+  expect_levels(volume(), ino, "in the end");
+}
+
+TEST_F(LevelsTest, AnExtentThatHasBeenBuiltIsReadFromTheDisksAfterAMount) {
+  const Ino ino = make_image("i", made({64, 64}, {16, 16}, "yx"), 2);
+  write_random(ino, 0, 4096);
+  expect_levels(volume(), ino, "first");
+  mount();
+  const auto info = volume().levels_info(ino, {});
+  ASSERT_OK(info);
+  ASSERT_EQ(info->levels.size(), 2u);
+  EXPECT_EQ(info->levels[0].extents, 4u);
+  EXPECT_EQ(info->levels[0].built, 4u);
+  EXPECT_EQ(info->levels[1].built, 1u);
+  EXPECT_GT(info->levels[1].stored_bytes, 0u);
+  write_random(ino, 0, 1);  // the corner: one extent of each level stands above it
+  EXPECT_EQ(volume().levels_info(ino, {})->levels[0].built, 3u);
+  EXPECT_EQ(volume().levels_info(ino, {})->levels[1].built, 0u);
+}
+
+TEST_F(LevelsTest, LevelsGoWithTheirImageAndLeaveNoBlocks) {
+  EXPECT_OK(volume().sync());
+  const auto free_blocks = [&] {
+    for (int i = 0; i < 4; ++i) {
+      make_file("tick" + std::to_string(random_()));
+      EXPECT_OK(volume().sync());
+    }
+    return volume().space().free_blocks;
+  };
+  const std::uint64_t objects = volume().space().objects;
+  const Ino ino = make_image("i", made({640, 640}, {64, 64}, "yx"), 3);
+  write_random(ino, 0, 640 * 640);
+  expect_levels(volume(), ino, "built");
+  EXPECT_EQ(volume().space().objects, objects + 4);
+  const std::uint64_t full = free_blocks();
+  EXPECT_OK(volume().unlink(kRootIno, "i"));
+  volume().forget(ino, 1);
+  EXPECT_GT(free_blocks(), full + 100);
+  EXPECT_EQ(volume().space().objects, objects + 8);  // the files
+  EXPECT_OK(volume().sync());
+  EXPECT_EQ(check(), "");
+}
+
+TEST_F(LevelsTest, TheCheckerFreesTheLevelsOfAnImageThatWaitsToBeFreed) {
+  const Ino ino = make_image("i", made({64, 64}, {16, 16}, "yx"), 2);
+  write_random(ino, 0, 4096);
+  expect_levels(volume(), ino, "built");
+  EXPECT_OK(volume().unlink(kRootIno, "i"));  // still held
+  EXPECT_OK(volume().sync());
+  test::MemoryDisks cut;
+  for (const auto& disk : disks_) cut.push_back(disk->clone());
+  for (const bool again : {false, true}) {
+    std::vector<std::unique_ptr<device::Disk>> disks;
+    for (const auto& disk : cut) disks.push_back(std::make_unique<test::BorrowedDisk>(*disk));
+    store::CheckOptions options;
+    options.repair = store::RepairMode::kAll;
+    const auto report = store::check_volume(std::move(disks), options, environment_);
+    ASSERT_OK(report);
+    for (const store::Finding& finding : report->findings) EXPECT_EQ(store::info(finding.id).name, "orphan");
+    EXPECT_EQ(report->findings.empty(), again);
+  }
+}
+
+TEST_F(LevelsTest, TheNumberOfLevelsAndTheirReductionCanBeChanged) {
+  const Ino ino = make_image("i", made({64, 64}, {16, 16}, "yx"), 3);
+  write_random(ino, 0, 4096);
+  expect_levels(volume(), ino, "mean");
+  EXPECT_OK(volume().set_levels(ino, 1, Reduction::kMean));
+  EXPECT_EQ(volume().levels_info(ino, {})->levels.size(), 1u);
+  EXPECT_EQ(volume().levels_info(ino, {})->levels[0].built, 4u);  // is what it was
+  EXPECT_OK(volume().set_levels(ino, 2, Reduction::kMax));
+  EXPECT_EQ(volume().levels_info(ino, {})->levels[0].built, 0u);
+  expect_levels(volume(), ino, "max");
+  EXPECT_ERROR(Errc::kOutOfRange, volume().set_levels(ino, 7, Reduction::kMax));
+  EXPECT_ERROR(Errc::kNotImage, volume().set_levels(make_file("f"), 1, Reduction::kMax));
+  EXPECT_OK(volume().set_levels(ino, 0, Reduction::kMean));
+  EXPECT_EQ(volume().stored_levels(ino)->first, 0u);
+  EXPECT_OK(volume().sync());
+  EXPECT_EQ(check(), "");
+}
+
+TEST_F(LevelsTest, AReadOnlyVolumeGivesWhatIsBuiltAndSaysWhatIsNot) {
+  const Ino built = make_image("built", made({64, 64}, {16, 16}, "yx"), 2);
+  const Ino not_built = make_image("not", made({64, 64}, {16, 16}, "yx"), 2);
+  for (const Ino ino : {built, not_built}) write_random(ino, 0, 4096);
+  expect_levels(volume(), built, "first");
+  EXPECT_OK(volume().sync());
+  test::MemoryDisks copy;
+  for (const auto& disk : disks_) copy.push_back(disk->clone());
+  store::StoreOptions options;
+  options.read_only = true;
+  auto reader = test::open_volume(test::borrowed(copy), test::quiet_options(), environment_, options);
+  ASSERT_OK(reader);
+  expect_levels(**reader, built, "read-only");
+  ByteVector bytes(32 * 32);
+  geometry::Window window;
+  window.length = {32, 32};
+  const auto read = read_level(**reader, not_built, 1, window, bytes);
+  ASSERT_OK(read);
+  EXPECT_FALSE(*read);
+}
+
+}  // namespace
+}  // namespace mdfs::volume

@@ -1,0 +1,170 @@
+// mdfs image levels, and the same options of a new image.
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <memory>
+
+#include "base/text.h"
+#include "commands.h"
+#include "convert.h"
+#include "geometry/level.h"
+#include "geometry/reduce.h"
+#include "geometry/shape_text.h"
+#include "levels.h"
+#include "mounted.h"
+#include "support/file.h"
+#include "support/json_output.h"
+#include "support/streams.h"
+#include "support/text.h"
+
+namespace mdfs::tools {
+namespace {
+
+constexpr const char* kReductionType = "{mean,nearest,max}";
+constexpr const char* kReduceHelp = "How a level is made: mean (default), nearest for labels, or max";
+
+Result<std::uint32_t> parse_reduce(const std::string& text) {
+  if (text.empty()) return std::uint32_t{0};
+  const auto reduction = geometry::parse_reduction(text);
+  if (!reduction.ok()) return Error{Errc::kUsage, "--reduce " + reduction.error().where};
+  return static_cast<std::uint32_t>(*reduction);
+}
+
+Result<mdfs_ioc_levels> ask(const std::string& path, int flags, mdfs_ioc_levels request) {
+  MDFS_TRY_ASSIGN(const File file, File::open(path, flags | O_NONBLOCK));
+  request.struct_bytes = sizeof request;
+  if (::ioctl(file.fd(), MDFS_IOC_LEVELS, &request) == 0) {
+    if (request.count <= MDFS_IOC_MAX_LEVELS) return request;
+    return Error{Errc::kCorrupt, path + ": the daemon's answer is invalid"};
+  }
+  if (errno == ERANGE)
+    return Error{Errc::kUsage, fmt::format("{}: the image has fewer than {} levels", path, request.count)};
+  return from_errno(errno, path + ": levels");
+}
+
+Result<mdfs_ioc_levels> set_levels(const std::string& path, std::uint32_t count, std::uint32_t reduction) {
+  mdfs_ioc_levels request{};
+  request.action = MDFS_IOC_LEVELS_SET;
+  request.count = count;
+  request.reduction = reduction;
+  return ask(path, O_RDWR, request);
+}
+
+struct LevelsArguments {
+  std::string path, set, reduce;
+  bool json = false;
+};
+
+Status levels_command(const LevelsArguments& arguments) {
+  MDFS_TRY_ASSIGN(const std::uint32_t reduction, parse_reduce(arguments.reduce));
+  std::uint32_t count = 0;
+  if (!arguments.set.empty()) {
+    MDFS_TRY_ASSIGN(count, parse_level_count("--set", arguments.set));
+  }
+  MDFS_TRY_ASSIGN(const Image image, open_image(arguments.path, O_RDONLY));
+  MDFS_TRY_ASSIGN(const mdfs_ioc_geometry info, image_info(*image, arguments.path));
+  MDFS_TRY_ASSIGN(const geometry::Geometry geometry, client::to_geometry(info));
+  if (arguments.set.empty() && reduction != 0) {
+    MDFS_TRY_ASSIGN(const mdfs_ioc_levels now, image_levels(arguments.path));
+    count = now.count;
+  }
+  mdfs_ioc_levels levels{};
+  if (arguments.set.empty() && reduction == 0) {
+    MDFS_TRY_ASSIGN(levels, image_levels(arguments.path));
+  } else {
+    MDFS_TRY_ASSIGN(levels, set_levels(arguments.path, count, reduction));
+  }
+  if (arguments.json) {
+    nlohmann::ordered_json json;
+    json["output_version"] = kOutputVersion;
+    json["path"] = arguments.path;
+    json["levels"] = levels_json(geometry, levels);
+    print_out("{}\n", dump_json(json));
+  } else {
+    print_out("{}\n{}", arguments.path, levels.count == 0 ? "  no levels are stored\n" : levels_text(geometry, levels));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::uint32_t> parse_level_count(const std::string& option, const std::string& text) {
+  if (text == "auto") return MDFS_IOC_LEVELS_AUTO;
+  if (text == "none") return std::uint32_t{0};
+  const auto number = parse_number(text, "levels");
+  if (number.ok() && *number <= MDFS_IOC_MAX_LEVELS) return static_cast<std::uint32_t>(*number);
+  return Error{Errc::kUsage,
+               fmt::format("{} {}: must be auto, none, or a number up to {}", option, text, MDFS_IOC_MAX_LEVELS)};
+}
+
+void LevelOptions::add_to(CLI::App& command) {
+  command.add_option("--levels", levels, "Stored resolution levels: a number, or auto, until one extent holds a plane")
+      ->type_name("{auto,none,N}");
+  command.add_option("--reduce", reduce, kReduceHelp)->type_name(kReductionType);
+}
+
+Status LevelOptions::check() const {
+  MDFS_TRY_ASSIGN(const std::uint32_t reduction, parse_reduce(reduce));
+  if (levels.empty() && reduction != 0) return {Errc::kUsage, "--reduce requires --levels"};
+  if (levels.empty()) return {};
+  const auto count = parse_level_count("--levels", levels);
+  return count.ok() ? Status() : Status(count.error());
+}
+
+Status LevelOptions::apply(const std::string& path) const {
+  if (levels.empty()) return {};
+  MDFS_TRY_ASSIGN(const std::uint32_t count, parse_level_count("--levels", levels));
+  MDFS_TRY_ASSIGN(const std::uint32_t reduction, parse_reduce(reduce));
+  const auto set = set_levels(path, count, reduction);
+  return set.ok() ? Status() : Status(set.error());
+}
+
+Result<mdfs_ioc_levels> image_levels(const std::string& path) { return ask(path, O_RDONLY, mdfs_ioc_levels{}); }
+
+std::string levels_text(const geometry::Geometry& image, const mdfs_ioc_levels& levels) {
+  std::string text;
+  geometry::Geometry geometry = image;
+  for (std::uint32_t i = 0; i < levels.count; ++i) {
+    geometry = geometry::geometry_above(std::move(geometry));
+    const auto& level = levels.levels[i];
+    text += fmt::format("  level {:<2} {}, {}, {} of {} extents built, stored in {}\n", i + 1,
+                        geometry::shape_text(geometry.rank, geometry.shape),
+                        geometry::name(static_cast<geometry::Reduction>(levels.reduction)), level.built, level.extents,
+                        format_size(level.stored_bytes));
+  }
+  return text;
+}
+
+nlohmann::ordered_json levels_json(const geometry::Geometry& image, const mdfs_ioc_levels& levels) {
+  auto all = nlohmann::ordered_json::array();
+  geometry::Geometry geometry = image;
+  for (std::uint32_t i = 0; i < levels.count; ++i) {
+    geometry = geometry::geometry_above(std::move(geometry));
+    nlohmann::ordered_json json;
+    json["level"] = i + 1;
+    json["shape"] = std::vector<std::uint64_t>(geometry.shape.begin(), geometry.shape.begin() + geometry.rank);
+    json["reduction"] = geometry::name(static_cast<geometry::Reduction>(levels.reduction));
+    json["extents"] = levels.levels[i].extents;
+    json["built"] = levels.levels[i].built;
+    json["stored_bytes"] = levels.levels[i].stored_bytes;
+    all.push_back(std::move(json));
+  }
+  return all;
+}
+
+void add_levels_command(CLI::App& noun, Action& action) {
+  const auto arguments = std::make_shared<LevelsArguments>();
+  CLI::App* command = noun.add_subcommand("levels", "Show or set the stored resolution levels of an image");
+  command->add_option("--set", arguments->set, "How many: a number, auto, or none to remove them")
+      ->type_name("{auto,none,N}");
+  command->add_option("--reduce", arguments->reduce, kReduceHelp)->type_name(kReductionType);
+  command->add_flag("--json", arguments->json, "Print JSON");
+  command->add_option("PATH", arguments->path, "Image on the mounted volume")->required();
+  command->callback([arguments, &action] { action = [arguments] { return levels_command(*arguments); }; });
+}
+
+}  // namespace mdfs::tools
