@@ -6,6 +6,8 @@ namespace mdfs::fuse {
 
 Result<views::ShownImage> shown_image(volume::Volume& volume, volume::Ino ino) {
   MDFS_TRY_ASSIGN(views::ShownImage image, volume.image_geometry(ino));
+  MDFS_TRY_ASSIGN(const auto levels, volume.stored_levels(ino));
+  image.stored_levels = levels.first;
   const auto text = volume.get_xattr(ino, views::kDisplayAttribute);
   if (!text.ok() && text.error().code != Errc::kNoData) return text.error();
   if (!text.ok()) return image;

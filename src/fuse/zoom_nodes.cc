@@ -60,7 +60,7 @@ class Entries {
       case ZoomKind::kPlane:
         return kOfPicture.size();
       case ZoomKind::kTiles:
-        return picture_->top + 1;
+        return picture_->coarsest + 1;
       case ZoomKind::kLevel:
         return grid_.columns * grid_.rows;
       case ZoomKind::kDescription:
@@ -73,6 +73,8 @@ class Entries {
     if (directory_.kind == ZoomKind::kPlanes) return {.name = image_.axes.substr(0, 1), .type = DT_DIR};
     if (directory_.kind == ZoomKind::kPlane)
       return {.name = std::string(kOfPicture[number].first), .type = kOfPicture[number].second};
+    if (directory_.kind == ZoomKind::kTiles)
+      return {.name = std::to_string(picture_->lowest() + number), .type = DT_DIR};
     if (directory_.kind != ZoomKind::kLevel) return {.name = std::to_string(number), .type = DT_DIR};
     return {.name = views::tile_name(*picture_, number % grid_.columns, number / grid_.columns), .type = DT_REG};
   }

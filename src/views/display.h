@@ -35,6 +35,7 @@ struct ShownImage {
       : geometry(std::move(image)), display(range) {}
   geometry::Geometry geometry;
   std::optional<DisplayRange> display;
+  unsigned stored_levels = 0;
 };
 
 // One byte for each sample (an element of one channel): 0 is black, 255 is white, rounded to the nearest. A NaN is

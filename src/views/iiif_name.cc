@@ -12,6 +12,7 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "geometry/level.h"
+#include "views/level_source.h"
 
 namespace mdfs::views {
 namespace {
@@ -57,6 +58,20 @@ bool is_whole(std::uint64_t start, std::uint64_t length, std::uint64_t size, uns
 }
 std::uint64_t scaled(std::uint64_t length, unsigned level) { return ceil_div(length, std::uint64_t{1} << level); }
 
+WindowName region_window(const ZoomPicture& picture, const Region& region, unsigned level) {
+  const auto& [x, y, width, height] = region;
+  geometry::Window window;
+  const unsigned rank = picture.image.rank;
+  window.start[rank - 1] = x >> level;
+  window.start[rank - 2] = y >> level;
+  window.length[rank - 1] = scaled(width, level);
+  window.length[rank - 2] = scaled(height, level);
+  return zoom_window(picture, level, window);
+}
+bool has_picture(const ZoomPicture& picture, const Region& region, unsigned level) {
+  return is_in_bounds(picture.image, picture.stored_levels, region_window(picture, region, level));
+}
+
 std::optional<unsigned> parse_size(const ZoomPicture& picture, const Region& region, std::string_view text) {
   if (text == kMax) return 0;
   const auto numbers = numbers_of(text);
@@ -66,7 +81,7 @@ std::optional<unsigned> parse_size(const ZoomPicture& picture, const Region& reg
   for (unsigned level = 0; level <= picture.top; ++level)
     if (is_whole(region[0], region[2], picture.width(), level) &&
         is_whole(region[1], region[3], picture.height(), level) && (!width || *width == scaled(region[2], level)) &&
-        (!height || *height == scaled(region[3], level)))
+        (!height || *height == scaled(region[3], level)) && has_picture(picture, region, level))
       return level;
   return {};
 }
@@ -111,13 +126,8 @@ Result<WindowName> iiif_picture(const ZoomPicture& picture, const IiifName& dire
   if (name != iiif_picture_name(picture) || directory.level > picture.top) return no_request(name);
   const auto& [x, y, width, height] = directory.region;
   if (x + width > picture.width() || y + height > picture.height()) return no_request(name);
-  geometry::Window window;
-  const unsigned rank = picture.image.rank;
-  window.start[rank - 1] = x >> directory.level;
-  window.start[rank - 2] = y >> directory.level;
-  window.length[rank - 1] = scaled(width, directory.level);
-  window.length[rank - 2] = scaled(height, directory.level);
-  return zoom_window(picture, directory.level, window);
+  if (!has_picture(picture, directory.region, directory.level)) return no_request(name);
+  return region_window(picture, directory.region, directory.level);
 }
 
 std::string iiif_picture_name(const ZoomPicture& picture) {
@@ -127,11 +137,13 @@ std::string iiif_picture_name(const ZoomPicture& picture) {
 std::string iiif_info(const ZoomPicture& picture, std::string_view id) {
   auto scales = nlohmann::ordered_json::array(), sizes = nlohmann::ordered_json::array();
   for (unsigned level = 0; level <= picture.top; ++level) {
-    scales.push_back(std::uint64_t{1} << level);
+    if (level <= picture.coarsest) scales.push_back(std::uint64_t{1} << level);
     const std::uint64_t width = scaled(picture.width(), level), height = scaled(picture.height(), level);
     // Pictures of a whole level, up to those that a page shows at once.
     constexpr std::uint64_t kLargestSize = 2048;
-    if (std::max(width, height) <= kLargestSize) sizes.push_back({{"width", width}, {"height", height}});
+    if (std::max(width, height) <= kLargestSize &&
+        has_picture(picture, {0, 0, picture.width(), picture.height()}, level))
+      sizes.push_back({{"width", width}, {"height", height}});
   }
   const std::string_view format = suffix(picture.format);
   nlohmann::ordered_json json{{"@context", "http://iiif.io/api/image/3/context.json"},

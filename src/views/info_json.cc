@@ -6,6 +6,8 @@
 
 #include "alloc/policy.h"
 #include "codec/codec_table.h"
+#include "views/level_source.h"
+#include "views/zoom_name.h"
 
 namespace mdfs::views {
 
@@ -24,6 +26,7 @@ std::string info_json(const volume::ImageInfo& info) {
   json["type"] = geometry::name(geometry.type);
   json["extent"] = axis_array(geometry.extent);
   json["levels"] = 1 + info.levels;
+  json["coarsest_level"] = coarsest_level(geometry, info.levels, kZoomTileSide);
   json["codec"] = codec::info(geometry.codec).name;
   if (codec::info(geometry.codec).has_levels) json["codec_level"] = geometry.codec_level;
   json["policy"] = alloc::name(geometry.policy);

@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "geometry/level.h"
 #include "geometry/reduce.h"
+#include "views/level_source.h"
 #include "views/window_reader.h"
 
 namespace mdfs::views {
@@ -24,14 +25,14 @@ constexpr std::size_t kPlanes = 0, kRows = 1, kColumns = 2;
 
 using Lengths = std::array<std::uint64_t, 3>;  // planes, rows, columns
 
-// The windows below a window, down to the image.
+// The windows below a window, down to the image or to a stored level.
 struct Tower {
   struct Floor {
     geometry::Window window;
     Lengths length = {1, 1, 1};
     Lengths step = {1, 1, 1};  // of the samples of this floor that one sample of the next one stands for
   };
-  std::vector<Floor> floors;  // by level
+  std::vector<Floor> floors;  // from the lowest level
   geometry::ElementType type = geometry::ElementType::kU8;
   unsigned channels = 1;
 
@@ -40,17 +41,14 @@ struct Tower {
   }
 };
 
-Tower tower_of(const Geometry& image, const WindowName& name) {
+Tower tower_of(const Geometry& image, const WindowName& name, unsigned lowest) {
   Tower tower;
   tower.type = image.type;
   tower.channels = name.window.channel ? 1 : image.channels;
-  tower.floors.resize(name.level + 1);
-  tower.floors.back().window = name.window;
-  for (unsigned level = name.level; level-- > 0;)
-    tower.floors[level].window =
-        geometry::source_window(geometry::level_geometry(image, level), tower.floors[level + 1].window);
-  for (unsigned level = 0; level <= name.level; ++level) {
-    Tower::Floor& floor = tower.floors[level];
+  tower.floors.resize(name.level - lowest + 1);
+  for (unsigned level = lowest; level <= name.level; ++level) {
+    Tower::Floor& floor = tower.floors[level - lowest];
+    floor.window = level_source(image, name, level).window;
     const geometry::HalvedAxes halved = geometry::halved_axes(geometry::level_geometry(image, level));
     for (unsigned axis = 0; axis < image.rank; ++axis) {
       floor.length[geometry::place_in_box(image.rank, axis)] = floor.window.length[axis];
@@ -63,10 +61,10 @@ Tower tower_of(const Geometry& image, const WindowName& name) {
 // Makes rows of a level from those below it, a few at a time: memory is bounded by some rows of each level.
 class Reducer {
  public:
-  Reducer(const Tower& tower, geometry::Reduction reduction, WindowReader& image, const engine::Stop& stop)
-      : tower_(tower), reduction_(reduction), image_(image), stop_(stop), pieces_(tower.floors.size()) {}
+  Reducer(const Tower& tower, geometry::Reduction reduction, View& lowest, const engine::Stop& stop)
+      : tower_(tower), reduction_(reduction), lowest_(lowest), stop_(stop), pieces_(tower.floors.size()) {}
 
-  // Rows [row, row + rows) of one plane of the level's window.
+  // Rows [row, row + rows) of one plane of a floor's window.
   Status rows(unsigned level, std::uint64_t plane, std::uint64_t row, std::uint64_t rows, MutableBytes into) {
     const std::uint64_t row_bytes = tower_.row_bytes(level);
     if (level == 0) return read((plane * tower_.floors[0].length[kRows] + row) * row_bytes, into);
@@ -93,25 +91,25 @@ class Reducer {
  private:
   Status read(std::uint64_t offset, MutableBytes into) {
     MDFS_TRY(engine::stopped(stop_));
-    MDFS_TRY_ASSIGN(const std::size_t count, image_.read(offset, into, stop_));
+    MDFS_TRY_ASSIGN(const std::size_t count, lowest_.read(offset, into, stop_));
     MDFS_CHECK(count == into.size());
     return {};
   }
 
   const Tower& tower_;
   const geometry::Reduction reduction_;
-  WindowReader& image_;
+  View& lowest_;
   const engine::Stop& stop_;
   std::vector<ByteVector> pieces_;  // by level: the rows below that its rows are made of
 };
 
-Status reduce_into(Staging& staging, const Tower& tower, geometry::Reduction reduction, WindowReader& image,
+Status reduce_into(Staging& staging, const Tower& tower, geometry::Reduction reduction, View& lowest,
                    const engine::Stop& stop) {
   const auto level = static_cast<unsigned>(tower.floors.size() - 1);
   const Lengths length = tower.floors.back().length;
   const std::uint64_t row_bytes = tower.row_bytes(level);
   const std::uint64_t at_once = std::max<std::uint64_t>(1, kPieceBytes / row_bytes);
-  Reducer reducer(tower, reduction, image, stop);
+  Reducer reducer(tower, reduction, lowest, stop);
   ByteVector piece;
   std::uint64_t offset = 0;
   for (std::uint64_t plane = 0; plane < length[kPlanes]; ++plane) {
@@ -172,21 +170,35 @@ Result<std::shared_ptr<View>> LevelView::open(volume::Volume& volume, volume::In
     MDFS_TRY_ASSIGN(const bool read, volume.read_level(image, name.level, file.window, 0, file.data_bytes, keep, stop));
     if (read) return std::shared_ptr<View>(new LevelView(std::move(file), std::move(staging)));
   }
-  const Tower tower = tower_of(geometry, name);
-  MDFS_TRY_ASSIGN(ViewFile source, view_window(geometry, {tower.floors[0].window, Format::kRaw}));
-  const std::uint64_t most = std::min(kMaxSourceBytes, pool.limits().window_bytes);
-  if (source.data_bytes > most || tower.row_bytes(0) > kMaxSourceRowBytes)
-    return Error{
-        Errc::kTooBig,
-        fmt::format("a window of level {} stands for {} bytes in rows of {}; at most {} in rows of {} are read",
-                    name.level, source.data_bytes, tower.row_bytes(0), most, kMaxSourceRowBytes)};
-  MDFS_TRY_ASSIGN(auto staging, Staging::create(pool, owner, file.data_bytes));
-  const auto whole = std::make_shared<const ViewFile>(std::move(source));
-  for (unsigned attempt = 1;; ++attempt) {
-    WindowReader reader(volume, image, whole);
-    const Status made = reduce_into(*staging, tower, stored.second, reader, stop);
-    if (made.ok()) return std::shared_ptr<View>(new LevelView(std::move(file), std::move(staging)));
-    if (made.error().code != Errc::kStaleDisk || attempt == kLevelAttempts) return made.error();
+  if (file.data_bytes > pool.limits().window_bytes)
+    return Error{Errc::kTooBig, fmt::format("a window of {} bytes; the mount computes at most {}", file.data_bytes,
+                                            pool.limits().window_bytes)};
+  for (unsigned lowest = std::min(stored.first, name.level - 1);; --lowest) {
+    const LevelSource source = level_source(geometry, name, lowest);
+    if (!source.is_in_bounds())
+      return Error{Errc::kTooBig, fmt::format("a window of level {} stands for {} bytes of level {} in rows of {}; at "
+                                              "most {} in rows of {} are read",
+                                              name.level, source.bytes, lowest, source.row_bytes, kMaxSourceBytes,
+                                              kMaxSourceRowBytes)};
+    MDFS_TRY_ASSIGN(ViewFile below, view_window(geometry, {source.window, Format::kRaw, lowest}));
+    const Tower tower = tower_of(geometry, name, lowest);
+    MDFS_TRY_ASSIGN(auto staging, Staging::create(pool, owner, file.data_bytes));
+    if (lowest > 0) {
+      MDFS_TRY_ASSIGN(auto samples, Staging::create(pool, owner, below.data_bytes));
+      const auto keep = [&](std::uint64_t offset, ConstBytes bytes) { return samples->write(offset, bytes); };
+      MDFS_TRY_ASSIGN(const bool read, volume.read_level(image, lowest, below.window, 0, below.data_bytes, keep, stop));
+      if (!read) continue;
+      LevelView view(std::move(below), std::move(samples));
+      MDFS_TRY(reduce_into(*staging, tower, stored.second, view, stop));
+      return std::shared_ptr<View>(new LevelView(std::move(file), std::move(staging)));
+    }
+    const auto whole = std::make_shared<const ViewFile>(std::move(below));
+    for (unsigned attempt = 1;; ++attempt) {
+      WindowReader reader(volume, image, whole);
+      const Status made = reduce_into(*staging, tower, stored.second, reader, stop);
+      if (made.ok()) return std::shared_ptr<View>(new LevelView(std::move(file), std::move(staging)));
+      if (made.error().code != Errc::kStaleDisk || attempt == kLevelAttempts) return made.error();
+    }
   }
 }
 

@@ -19,20 +19,15 @@ Status read_stored_level(volume::Volume& volume, volume::Ino image, unsigned lev
                          std::uint64_t offset, MutableBytes into, const engine::Stop& stop);
 
 // A window of a level of one version of the image, which later writes do not change. Each level is the reduction of the
-// level below (geometry/reduce.h). Stored levels are read, and what they lack is built. Of levels that are not stored,
-// or cannot be, the samples are made from those of the image. A window of a stored level that is larger than staged
-// windows may be is not kept: each read then sees one state of the image, and the next read perhaps another one.
+// level below (geometry/reduce.h). Stored levels are read, and what they lack is built. The samples of levels that are
+// not stored, or cannot be, are made from the coarsest stored level below, or from the image. A window of a stored
+// level that is larger than staged windows may be is not kept: each read then sees one state of the image, and the next
+// read perhaps another one.
 class LevelView final : public View {
  public:
-  // Of levels that are not stored, a window that stands for more bytes of the image is kTooBig: to read them would keep
-  // other users waiting for long.
-  static constexpr std::uint64_t kMaxSourceBytes = 256u << 20;
-  // The same for one row of those bytes, so that the rows being reduced need little memory.
-  static constexpr std::uint64_t kMaxSourceRowBytes = 4u << 20;
-
   // Takes as long as to read the image below the window. `name` is that of a level and of a format that is not rendered
-  // (abort). The bytes count against `owner`, the opening user, in the pool. kTooBig: over a limit above or that of the
-  // mount; kNoSpace: the pool is used up; else errors of reading, and those of view_window().
+  // (abort). The bytes count against `owner`, the opening user, in the pool. kTooBig: over a limit of level_source.h or
+  // that of the mount; kNoSpace: the pool is used up; else errors of reading, and those of view_window().
   static Result<std::shared_ptr<View>> open(volume::Volume& volume, volume::Ino image,
                                             const geometry::Geometry& geometry, const WindowName& name,
                                             StagingPool& pool, std::uint32_t owner, const engine::Stop& stop = {});

@@ -11,6 +11,7 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "geometry/level.h"
+#include "views/level_source.h"
 
 namespace mdfs::views {
 namespace {
@@ -21,7 +22,7 @@ Error not_there(std::string_view name) { return Error{Errc::kNotFound, std::stri
 
 // The level of the image that a level of Deep Zoom is.
 unsigned image_level(const ZoomPicture& picture, unsigned level) {
-  MDFS_CHECK(level <= picture.top);
+  MDFS_CHECK(level >= picture.lowest() && level <= picture.top);
   return picture.top - level;
 }
 
@@ -67,6 +68,8 @@ Result<ZoomPicture> zoom_picture(const ShownImage& shown, std::optional<std::uin
     return Error{Errc::kNotFound, fmt::format("plane {} is not below {}", *plane, image.shape[0])};
   ZoomPicture picture{.image = image, .plane = plane, .format = Format::kJpg, .top = 0};
   picture.top = static_cast<unsigned>(std::bit_width(std::max(picture.width(), picture.height()) - 1));
+  picture.stored_levels = shown.stored_levels;
+  picture.coarsest = std::min(picture.top, coarsest_level(image, shown.stored_levels, kZoomTileSide));
   geometry::Window one;
   std::fill_n(one.length.begin(), rank, 1);
   if (!raster_of(shown, zoom_window(picture, 0, one)).ok()) picture.format = Format::kPng;
@@ -116,7 +119,7 @@ Result<WindowName> parse_tile_name(const ZoomPicture& picture, unsigned level, s
   const auto column = parse_index(name.substr(0, mark));
   const auto row = mark < dot ? parse_index(name.substr(mark + 1, dot - mark - 1)) : std::nullopt;
   if (!column || !row || dot == name.size() || name.substr(dot + 1) != suffix(picture.format)) return not_there(name);
-  if (level > picture.top) return not_there(name);
+  if (level < picture.lowest() || level > picture.top) return not_there(name);
   const ZoomGrid grid = zoom_grid(picture, level);
   if (*column >= grid.columns || *row >= grid.rows) return not_there(name);
   return zoom_tile(picture, level, *column, *row);
@@ -143,7 +146,7 @@ Result<ZoomName> zoom_entry(const ShownImage& image, const ZoomName& directory, 
       entry.kind = ZoomKind::kLevel;
       MDFS_TRY_ASSIGN(const ZoomPicture picture, zoom_picture(image, directory.plane));
       const auto level = parse_index(name);
-      if (!level || *level > picture.top) return not_there(name);
+      if (!level || *level < picture.lowest() || *level > picture.top) return not_there(name);
       entry.level = static_cast<unsigned>(*level);
       break;
     }
@@ -159,7 +162,7 @@ Status check_zoom_name(const ShownImage& image, const ZoomName& name) {
   if (name.kind == ZoomKind::kPlanes || name.kind == ZoomKind::kPlaneAxis)
     return has_planes(image) ? Status() : Status(Errc::kNotFound, to_key(name) + ": the image has no such planes");
   MDFS_TRY_ASSIGN(const ZoomPicture picture, zoom_picture(image, name.plane));
-  if (name.kind == ZoomKind::kLevel && name.level > picture.top)
+  if (name.kind == ZoomKind::kLevel && (name.level < picture.lowest() || name.level > picture.top))
     return {Errc::kNotFound, to_key(name) + ": no such level"};
   return {};
 }

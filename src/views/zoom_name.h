@@ -48,8 +48,11 @@ struct ZoomPicture {
   geometry::Geometry image;
   std::optional<std::uint64_t> plane;
   Format format = Format::kPng;  // of its tiles
-  unsigned top = 0;              // the level of Deep Zoom that is the image itself; there are top + 1 of them
+  unsigned top = 0;              // the level of Deep Zoom that is the image itself
+  unsigned stored_levels = 0;    // of the image
+  unsigned coarsest = 0;         // level of the image whose tiles are in bounds (level_source.h)
 
+  unsigned lowest() const { return top - coarsest; }  // level of Deep Zoom
   std::uint64_t width() const { return image.shape[image.rank - 1]; }
   std::uint64_t height() const { return image.shape[image.rank - 2]; }
 };
@@ -67,7 +70,7 @@ std::string zoom_description(const ZoomPicture& picture);
 struct ZoomGrid {
   std::uint64_t columns = 0, rows = 0;
 };
-// Tiles of a level of Deep Zoom, at most `top` (abort).
+// Tiles of a level of Deep Zoom, lowest() to `top` (else abort).
 ZoomGrid zoom_grid(const ZoomPicture& picture, unsigned level);
 // The window that a tile inside the grid is (else abort).
 WindowName zoom_tile(const ZoomPicture& picture, unsigned level, std::uint64_t column, std::uint64_t row);

@@ -59,6 +59,35 @@ class Zoom(harness.MountTest):
             np.testing.assert_array_equal(level, np.load(self.at(f"deep@/win/l{n}.npy")))
         self.assertEqual(levels[0].shape, (1, 1))
 
+    def test_coarse_levels_of_a_large_image_are_listed_if_they_can_be_read(self):
+        path = self.at("large")
+        harness.run(harness.MDFS, "image", "create", "--shape", "100000x100000", "--type", "u8", "--levels", "auto",
+                    path)
+        data = RNG.integers(0, 256, (64, 64), "u1")
+        np.save(f"{path}@/win/y99936+64,x99936+64.npy", data)
+        levels = sorted(os.listdir(f"{path}@/dz_files"), key=int)
+        self.assertEqual(levels, [str(n) for n in range(18)])
+        self.assertEqual(json.loads(read_all(f"{path}@/info.json"))["coarsest_level"], 17)
+        for level in levels[:10]:
+            side = -(-100000 >> 17 - int(level))
+            self.assertEqual(pixels(f"{path}@/dz_files/{level}/0_0.jpg").shape[0], min(256, side))
+        for reduced in range(1, 5):
+            data = np.rint(data.reshape(len(data) // 2, 2, -1, 2).astype("f8").mean(axis=(1, 3))).astype("u1")
+            corner = np.load(f"{path}@/win/l{reduced}.npy", mmap_mode="r") if reduced > 3 else np.load(
+                f"{path}@/win/l{reduced},y{99936 >> reduced}+{64 >> reduced},x{99936 >> reduced}+{64 >> reduced}.npy")
+            np.testing.assert_array_equal(corner[-len(data):, -len(data):], data)
+        info = json.loads(read_all(f"{path}@/iiif/info.json"))
+        self.assertEqual(info["sizes"][0], {"width": 1563, "height": 1563})
+        self.assertEqual(pixels(f"{path}@/iiif/full/1563,1563/0/default.jpg").shape, (1563, 1563))
+
+        harness.run(harness.MDFS, "image", "levels", "--set", "none", path)
+        self.assertEqual(sorted(os.listdir(f"{path}@/dz_files"), key=int), [str(n) for n in range(11, 18)])
+        self.assertFalse(os.path.exists(f"{path}@/dz_files/10"))
+        self.assertEqual(json.loads(read_all(f"{path}@/info.json"))["coarsest_level"], 6)
+        self.assertEqual(json.loads(read_all(f"{path}@/iiif/info.json"))["sizes"], [])
+        self.assertFalse(os.path.exists(f"{path}@/iiif/full/782,782"))
+        self.assertEqual(pixels(f"{path}@/dz_files/11/0_0.jpg").shape, (256, 256))
+
     def test_tiles_follow_the_image_and_its_permissions(self):
         data = self.image("scan", (70, 90))
         before = pixels(self.at("scan@/dz_files/7/0_0.jpg"))

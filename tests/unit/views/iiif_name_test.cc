@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <tuple>
 
 #include "geometry/level.h"
 #include "small_image.h"
@@ -88,6 +89,20 @@ RC_GTEST_PROP(IiifName, EveryTileOfTheDescriptionIsInsideItsLevel, ()) {
     RC_ASSERT(find_picture(picture, fmt::format("full/{},{}/0/default.jpg", size["width"].get<std::uint64_t>(),
                                                 size["height"].get<std::uint64_t>()))
                   .ok());
+}
+
+TEST(IiifName, PicturesThatCannotBeComputedDoNotExist) {
+  ShownImage shown(make("yx", {100000, 100000}, 1, ElementType::kU8));
+  for (const auto& [stored, scales, sizes] : {std::tuple(0u, 7, 0), {7u, 18, 12}}) {
+    shown.stored_levels = stored;
+    const ZoomPicture picture = *zoom_picture(shown, {});
+    const auto info = nlohmann::json::parse(iiif_info(picture, "/scan@/iiif"));
+    EXPECT_EQ(info["tiles"][0]["scaleFactors"].size(), scales);
+    EXPECT_EQ(info["sizes"].size(), sizes);
+    EXPECT_EQ(find_picture(picture, "full/782,782/0/default.jpg").ok(), stored > 0);
+    EXPECT_TRUE(find_picture(picture, "0,0,16384,16384/256,256/0/default.jpg").ok());
+    EXPECT_EQ(find_picture(picture, "0,0,32768,32768/256,256/0/default.jpg").ok(), stored > 0);
+  }
 }
 
 TEST(IiifName, APictureThatHasBecomeSmallerThanItsRegionDoesNotExist) {

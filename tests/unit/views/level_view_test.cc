@@ -10,6 +10,7 @@
 
 #include "geometry/level.h"
 #include "small_image.h"
+#include "views/level_source.h"
 
 namespace mdfs::views {
 namespace {
@@ -139,12 +140,12 @@ TEST_F(LevelViewTest, AWindowThatStandsForTooManyBytesIsTooBig) {
   const Geometry geometry = make("yx", {20, 30}, 3, ElementType::kU8);
   const volume::Ino ino = add(geometry);
   StagingLimits limits;
-  limits.window_bytes = 1799;
+  limits.window_bytes = 449;
   const auto small = pool(limits);
   EXPECT_EQ(LevelView::open(volume_, ino, geometry, *parse_window_name(geometry, "l1.raw"), *small, 0).error().code,
             Errc::kTooBig);
   EXPECT_TRUE(LevelView::open(volume_, ino, geometry, *parse_window_name(geometry, "l1,y0+9.raw"), *small, 0).ok());
-  const Geometry wide = make("yx", {1, LevelView::kMaxSourceRowBytes + 1}, 1, ElementType::kU8);
+  const Geometry wide = make("yx", {1, kMaxSourceRowBytes + 1}, 1, ElementType::kU8);
   const auto large = pool();
   EXPECT_EQ(LevelView::open(volume_, add(wide), wide, *parse_window_name(wide, "l1.raw"), *large, 0).error().code,
             Errc::kTooBig);

@@ -54,6 +54,25 @@ TEST(ZoomName, LevelsGoFromOneSampleToTheImage) {
   EXPECT_EQ(picture_of(make("yx", {1, 1}, 1, ElementType::kU8)).top, 0);
 }
 
+TEST(ZoomName, LevelsThatCannotBeComputedDoNotExist) {
+  const Geometry image = make("yx", {100000, 100000}, 1, ElementType::kU8);
+  ShownImage shown(image);
+  const ZoomPicture computed = *zoom_picture(shown, {});
+  EXPECT_EQ(computed.top, 17);
+  EXPECT_EQ(computed.coarsest, 6);  // a tile is made of 16384 x 16384 samples
+  const ZoomName tiles{.kind = ZoomKind::kTiles, .plane = {}, .level = 0};
+  EXPECT_TRUE(zoom_entry(shown, tiles, "11").ok());
+  EXPECT_FALSE(zoom_entry(shown, tiles, "10").ok());
+  EXPECT_TRUE(parse_tile_name(computed, 11, "6_6.jpg").ok());
+  EXPECT_FALSE(parse_tile_name(computed, 10, "0_0.jpg").ok());
+
+  shown.stored_levels = 2;
+  EXPECT_EQ(zoom_picture(shown, {})->coarsest, 8);
+  shown.stored_levels = 7;  // a level of 782 x 782 samples; all others are made of it
+  EXPECT_EQ(zoom_picture(shown, {})->coarsest, 17);
+  EXPECT_TRUE(zoom_entry(shown, tiles, "0").ok());
+}
+
 RC_GTEST_PROP(ZoomName, TheTilesOfALevelCoverItOnceAndHaveTheirNames, ()) {
   const std::uint64_t height = *rc::gen::inRange<std::uint64_t>(1, 1500);
   const std::uint64_t width = *rc::gen::inRange<std::uint64_t>(1, 1500);

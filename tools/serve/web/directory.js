@@ -10,7 +10,8 @@
     return Number(bytes.toPrecision(3)) + ' ' + units[unit];
   }
 
-  // The tile of Deep Zoom that shows all of a picture, or of the plane in the middle; null where there is none.
+  // The tile of Deep Zoom that shows all of a picture, or of the plane in the middle; null where there is none, or the
+  // image has no level that is so coarse.
   async function thumbnail(views, info) {
     const folder = views + (info.shape.length === 3 ? 'plane/' + info.axes[0] + '/' + (info.shape[0] >> 1) + '/' : '');
     const answer = await fetch(folder + 'dz.dzi');
@@ -19,6 +20,7 @@
     const size = image.querySelector('Size');
     const longest = Math.max(size.getAttribute('Width'), size.getAttribute('Height'));
     const level = Math.ceil(Math.log2(Math.min(longest, image.getAttribute('TileSize'))));
+    if (Math.ceil(Math.log2(longest)) - level > info.coarsest_level) return null;
     return folder + 'dz_files/' + level + '/0_0.' + image.getAttribute('Format');
   }
 

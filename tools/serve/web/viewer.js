@@ -26,13 +26,18 @@
     gestureSettingsMouse: {clickToZoom: false}
   });
 
+  // Tiles of coarser levels do not exist.
+  viewer.world.addHandler('add-item', (event) => {
+    event.item.source.minLevel = Math.max(0, top - info.coarsest_level);
+  });
+
   // What is on the screen, in samples of the level that it is shown from.
   function shown() {
     const item = viewer.world.getItemAt(0);
     if (!item) return null;
     const rect = item.viewportToImageRectangle(viewer.viewport.getBounds(true));
     const samplesPerPixel = rect.width / viewer.viewport.getContainerSize().x;
-    const level = Math.min(top, Math.max(0, Math.floor(Math.log2(Math.max(1, samplesPerPixel)))));
+    const level = Math.min(top, info.coarsest_level, Math.max(0, Math.floor(Math.log2(Math.max(1, samplesPerPixel)))));
     const scale = Math.pow(2, level);
     const cut = (from, length, whole) => {
       const size = Math.ceil(whole / scale);
