@@ -49,8 +49,9 @@ class Block:
         self.shown = None
 
 
-def parts_of(text):
-    """The blocks of each part, by its heading. Refuses a fence that is neither run nor compared."""
+def parts_of(text, run_python=False):
+    """The blocks of each part, by its heading. Refuses a fence that is neither run nor compared. Python is run if it
+    needs no packages but NumPy."""
     parts, heading, language, target = {}, None, None, None
     for number, line in enumerate(text.split("\n"), 1):
         if language is None and line.startswith("## "):
@@ -62,9 +63,11 @@ def parts_of(text):
                 raise ValueError(f"line {number}: '{language}' is none of {sorted(LANGUAGES)}")
             if heading is None:
                 raise ValueError(f"line {number}: a block before the first part")
-            if language == "sh":
+            if language == "sh" or (language == "python" and run_python):
                 parts[heading].append(Block(number))
                 target = parts[heading][-1].commands
+                if language == "python":
+                    target.append("python3 - <<'END OF PYTHON'")
             elif language == "text":
                 if not parts[heading] or parts[heading][-1].shown is not None:
                     raise ValueError(f"line {number}: an output without commands before it")
@@ -72,6 +75,8 @@ def parts_of(text):
             else:
                 target = []
         elif line == "```":
+            if language == "python" and run_python:
+                target.append("END OF PYTHON")
             language = None
         elif language is not None:
             target.append(line)
@@ -81,7 +86,7 @@ def parts_of(text):
 def start_of(readme):
     """The part of README.md that a reader runs, with the picture that the reader has."""
     section = readme.split("\n## Start\n")[1].split("\n## ")[0]
-    blocks = parts_of("## Start\n" + section)["Start"]
+    blocks = parts_of("## Start\n" + section, run_python=True)["Start"]
     blocks[0].commands.insert(0, "oiiotool --pattern noise 1024x1024 3 -d uint8 -o picture.png")
     return blocks
 
@@ -184,7 +189,7 @@ class RunnerTest(Folder):
     """The runner sees what it is there to see."""
 
     def complaints(self, *lines):
-        blocks = parts_of("\n".join(["## Part", *lines, ""]))["Part"]
+        blocks = parts_of("\n".join(["## Part", *lines, ""]), run_python=True)["Part"]
         return complaints_about(blocks, self.folder, environment_with_programs())
 
     def one_complaint(self, words, *lines):
@@ -207,6 +212,11 @@ class RunnerTest(Folder):
             "```sh", "name=x", "echo took 7.25 ms; seq 4", "```",
             "```text", "took 12 ms", "1", "...", "4", "```",
             "```sh", "echo $name is a name >&2", "```", "```text", "x is ...", "```"), [])
+
+    def test_python_is_run_beside_the_commands(self):
+        self.one_complaint("this was printed:\n5", "```sh", "echo 5 > five", "```", "```python",
+                           "print(open('five').read().strip())", "```", "```text", "6", "```")
+        self.one_complaint("status 1", "```python", "assert False", "```")
 
     def test_a_block_that_nobody_would_run_is_refused(self):
         for fence in ("```", "```bash", "```text"):
