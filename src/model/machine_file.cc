@@ -211,7 +211,10 @@ Status read_image(const toml::table& toml, const std::string& where, Machine& ma
   return table.finish("a machine");
 }
 
-// Calls read for each table of a list of tables.
+bool takes_time(const Cost& cost) {
+  return cost.kind == Cost::Kind::kHead || cost.low_s + cost.high_s + cost.bytes + cost.full + cost.part > 0;
+}
+
 // Stages of whole windows come first or last, and the hit ratio has stages to choose from.
 Status check_stages(TomlTable& table, const Machine& machine) {
   bool extents_seen = false;
@@ -224,6 +227,11 @@ Status check_stages(TomlTable& table, const Machine& machine) {
     if (!stage.per_window) extents_seen = true;
     if (stage.per_window && extents_seen) epilogue = true;
   }
+  const auto is_free = [](const Stage& stage) {
+    return std::none_of(stage.costs.begin(), stage.costs.end(), takes_time);
+  };
+  if (!machine.stages.empty() && std::all_of(machine.stages.begin(), machine.stages.end(), is_free))
+    return table.bad(table.find("stage"), "stage", "all costs are 0; a machine needs one that takes time");
   if (machine.hit_ratio > 0 && !conditional)
     return table.bad(table.find("hit_ratio"), "hit_ratio", "no stage says when = \"hit\" or \"miss\"");
   return {};

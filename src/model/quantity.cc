@@ -67,7 +67,7 @@ Result<double> take_number(std::string_view& text) {
   const auto [end, failure] =
       std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::general);
   if (failure == std::errc::result_out_of_range)
-    return bad_quantity(fmt::format("\"{}\": the number is out of range; it has at most 308 digits", text));
+    return bad_quantity(fmt::format("\"{}\": the number is out of range; it is 0, or from 1e-307 to 1e308", text));
   if (failure != std::errc{}) return bad_quantity(fmt::format("a number is missing before \"{}\"", text));
   if (!std::isfinite(number)) return bad_quantity(fmt::format("\"{}\" must be a finite number", text));
   if (std::signbit(number) && number != 0)

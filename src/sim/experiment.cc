@@ -250,6 +250,7 @@ RandomResult read_random(const System& system, const geometry::Coord& length, un
   }
   for (ResourceUse& resource : result.use)
     for (InstanceUse& instance : resource.instances) {
+      if (total_s <= 0) break;  // nothing was in use
       instance.utilization /= total_s;
       instance.mean_queue /= total_s;
     }

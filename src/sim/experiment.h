@@ -36,8 +36,8 @@ struct RandomResult {
   std::vector<double> delays_s;
   double window_bytes = 0;
   double mean_delay_s = 0;
-  std::vector<ResourceUse> use;                                      // busy time over all windows / sum of delays
-  double throughput() const { return window_bytes / mean_delay_s; }  // bytes/s
+  std::vector<ResourceUse> use;  // busy time over all windows / sum of delays
+  double throughput() const { return mean_delay_s > 0 ? window_bytes / mean_delay_s : 0; }  // bytes/s
   // Bytes/s, by the formula of the 1994 paper (paper.h): size / delay / utilization of the busiest resource.
   double maximum_sustainable() const;
 };

@@ -22,7 +22,7 @@ PRESETS = ["gigaview-t800", "gigaview-t9000-004", "gigaview-t9000-000", "dec-clu
 
 
 def run(*arguments, fails=False):
-    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, check=False)
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=300)
     if fails != (done.returncode != 0):
         raise AssertionError(f"{arguments}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stderr if fails else done.stdout
@@ -135,6 +135,36 @@ class Forms(unittest.TestCase):
         self.assertEqual([(row["disks"], row["size"]) for row in rows],
                          [("1", "512x512"), ("1", "640x512"), ("4", "512x512"), ("4", "640x512")])
         self.assertLess(float(rows[2]["delay_s"]), float(rows[0]["delay_s"]))
+
+    def test_figures_of_one_or_two_windows_are_numbers_or_unknown(self):
+        with tempfile.TemporaryDirectory() as folder:
+            trace = pathlib.Path(folder) / "trace"
+            for count in 1, 2:
+                trace.write_text("0 0,0,64,64\n0 64,64,64,64\n"[:12 * count])
+                windows = ["--windows", count]
+                commands = [["window", "y0+64,x0+64"], ["random", "--positions", count],
+                            ["sweep", "--positions", count],
+                            ["sweep", "--positions", count, "--sizes", "64x64,128x128,256x256"],
+                            ["streams", "--frames", count, "--slices", 1, "--skip", 0, "--frame", "400 KiB"],
+                            ["replay", trace], ["replay", trace, "--replications", 1]]
+                for runs in 1, 2:
+                    load_ = [*windows, "--replications", runs]
+                    commands += [["poisson", *load_], ["poisson", *load_, "--loads", 0.5],
+                                 ["poisson", *load_, "--warm-up", 0.9], ["saturate", *load_],
+                                 ["closed", "--clients", 1, *load_],
+                                 ["closed", "--clients", 1, *load_, "--warm-up", 0.9]]
+                for machine in "nvme", "sata-disk", "sata-shelf-10gbe":
+                    for command in commands:
+                        whole = [command[0], machine, *command[1:]]
+                        for form in [], ["--csv"], ["--json"], ["--plot", pathlib.Path(folder) / "figure.svg"]:
+                            with self.subTest(command=whole, form=form):
+                                text = run(*whole, *form)
+                                if "--plot" in form:
+                                    text += form[1].read_text()
+                                self.assertNotRegex(text.lower(), r"(?<![a-z])(nan|inf)(?![a-z])")
+            row = run("sweep", "nvme", "--positions", 1, "--csv").splitlines()[1].split(",")
+            self.assertEqual(row[5], "")
+            self.assertRegex(run("sweep", "nvme", "--positions", 1).splitlines()[-1], r" - ")
 
     def test_the_same_seed_gives_the_same_output(self):
         command = ["poisson", "gigaview-t9000-004", "--loads", "0.5", "--windows", 200, "--replications", 2, "--json"]
@@ -262,6 +292,30 @@ class Files(unittest.TestCase):
         message = run("window", path, "0,0,9,9", fails=True)
         self.assertIn(f"bad.toml:{line}: stage[0].cost: ", message)
         self.assertIn("without a unit", message)
+
+    def test_a_quantity_that_is_no_length_of_time_or_bytes_is_an_error_that_says_why(self):
+        path = self.folder / "bad.toml"
+        tried = 0
+        for name in PRESETS:
+            good = run("machine", name)
+            for found in re.finditer(r"(?<![\w.])[\d.]+(?= (?:ns|us|ms|s|[kKMGT]?i?B(?:/s)?)\b)", good):
+                before = good[:found.start()].splitlines()[-1]
+                if before.count('"') % 2 == 0 or before.startswith("description"):
+                    continue  # a comment, or text
+                for bad, why in (("-1", "is negative"), ("inf", "must be a finite number"), ("nan", "must be a finite"),
+                                 ("1e400", "out of range"), ("1e200", "above|a rate is from"), ("", "."), ("1,5", ".")):
+                    path.write_text(good[:found.start()] + bad + good[found.end():])
+                    with self.subTest(machine=name, place=good[found.start() - 20:found.end() + 5], bad=bad):
+                        message = run("machine", path, fails=True)
+                        self.assertRegex(message, rf"bad\.toml:\d+: .*({why})")
+                        self.assertEqual(message.count("\n"), 1)
+                    tried += 1
+        self.assertGreater(tried, 100)
+
+    def test_a_machine_that_takes_no_time_is_refused(self):
+        path = self.folder / "free.toml"
+        path.write_text(run("machine", "fixed-server").replace("305 ms", "0 ms"))
+        self.assertIn("all costs are 0", run("random", path, fails=True))
 
     def test_a_trace_is_replayed_and_its_errors_name_the_line(self):
         trace = self.folder / "trace"

@@ -34,6 +34,8 @@ nlohmann::ordered_json parameters_of(const SimOptions& options, const sim::Syste
           {"seeks", options.seeks}};
 }
 
+const std::string kUnknown = "-";  // in tables, such as the error bar of one run; nothing in CSV
+
 std::string csv_cell(const std::string& cell) {
   if (cell.find_first_of(",\"\n") == std::string::npos) return cell;
   std::string quoted = "\"";
@@ -56,7 +58,7 @@ nlohmann::ordered_json or_null(const std::optional<double>& value) {
   return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
 }
 
-std::string number_text(double value) { return fmt::format("{:.6g}", value); }
+std::string number_text(double value) { return std::isfinite(value) ? fmt::format("{:.6g}", value) : ""; }
 
 std::string time_text(double seconds) {
   const double size = std::fabs(seconds);
@@ -168,7 +170,7 @@ void Report::print() const {
     for (const auto& row : rows_) measure(row);
     const auto show = [&](const std::vector<std::string>& cells) {
       for (std::size_t i = 0; i < cells.size(); ++i)
-        out += fmt::format("{}{:>{}}", i == 0 ? "" : "  ", cells[i], width[i]);
+        out += fmt::format("{}{:>{}}", i == 0 ? "" : "  ", cells[i].empty() ? kUnknown : cells[i], width[i]);
       out += '\n';
     };
     show(columns_);

@@ -53,7 +53,8 @@ class Report {
 std::string time_text(double seconds);
 // "3.02 MB/s": 1e6 bytes.
 std::string rate_text(double bytes_per_s);
-std::string number_text(double value);  // six significant digits
+// Six significant digits; empty if the number is unknown (infinite), such as the error bar of one run.
+std::string number_text(double value);
 // "354.0 +- 2.1 ms"; without the error where it is not known.
 std::string interval_text(const sim::Interval& interval);
 

@@ -36,8 +36,10 @@ Status run_window(const WindowOptions& options) {
   const sim::WindowResult result = sim::read_window(system, window, options.seed);
   const sim::WindowRecord& record = result.record;
   const double delay = record.delay_s();
+  const double throughput = delay > 0 ? record.window_bytes / delay : 0;  // hits of a cache may cost nothing
   double most = 0;
   for (const sim::ResourceUse& use : result.use) most = std::max(most, use.mean_utilization());
+  const double sustainable = most > 0 ? throughput / most : 0;
 
   Report report(options, "window", &system);
   report.parameter("window", geometry::to_spec(system.setup().image, window));
@@ -46,15 +48,14 @@ Status run_window(const WindowOptions& options) {
   json["extents"] = record.extents;
   json["window_bytes"] = record.window_bytes;
   json["read_bytes"] = record.read_bytes;
-  json["throughput_bytes_per_s"] = record.window_bytes / delay;
-  json["maximum_sustainable_bytes_per_s"] = most > 0 ? record.window_bytes / delay / most : 0;
+  json["throughput_bytes_per_s"] = throughput;
+  json["maximum_sustainable_bytes_per_s"] = sustainable;
   json["events"] = result.events;
   report.line(fmt::format("window {}: {} extents, {:.0f} bytes of {:.0f} read",
                           geometry::to_spec(system.setup().image, window), record.extents, record.window_bytes,
                           record.read_bytes));
-  report.line(fmt::format("delay {}, {}; sustainable by formula {}", time_text(delay),
-                          rate_text(record.window_bytes / delay),
-                          rate_text(most > 0 ? record.window_bytes / delay / most : 0)));
+  report.line(fmt::format("delay {}, {}; sustainable by formula {}", time_text(delay), rate_text(throughput),
+                          rate_text(sustainable)));
   report.resources(result.use);
   if (options.csv) {
     report.columns({"resource", "instance", "utilization", "mean_queue", "max_queue", "served", "delay_s"});

@@ -28,7 +28,8 @@ constexpr double kTextSize = 13;
 constexpr double kPointRadius = 3.5;
 constexpr const char* kDashes = " stroke-dasharray=\"6 4\"";
 constexpr int kTicks = 6;
-constexpr double kRounding = 1e-9;  // of numbers of ticks
+constexpr double kRounding = 1e-9;   // of numbers of ticks
+constexpr double kLeastSpan = 1e-4;  // of an axis, as a share of its numbers, which have six digits
 constexpr std::array kPalette = {"#0b5fa5", "#c8442b", "#2f7d32", "#7b4fa3",
                                  "#b37a00", "#00838f", "#5d4037", "#616161"};
 
@@ -60,9 +61,11 @@ class Canvas {
       x_low_ = -0.5;
       x_high_ = static_cast<double>(figure.x_names.size()) - 0.5;
     } else {
-      // Zero belongs to the axis unless the data lie far from it.
-      x_low_ = x_low > 0.5 * x_high ? x_low : std::min(0.0, x_low);
-      x_high_ = figure.x_max.value_or(x_high);
+      // Zero belongs to the axis unless the data lie far from it. It also does where they differ by less than the ticks
+      // can tell, such as by rounding.
+      const bool apart = x_high - x_low > kLeastSpan * std::fabs(x_high);
+      x_low_ = x_low > 0.5 * x_high && apart ? x_low : std::min(0.0, x_low);
+      x_high_ = figure.x_max.value_or(apart ? x_high : std::max(0.0, x_high));
       if (!(x_high_ > x_low_)) x_high_ = x_low_ + 1;
       x_step_ = nice_step(x_high_ - x_low_);
       x_low_ = std::floor(x_low_ / x_step_ + kRounding) * x_step_;
@@ -117,7 +120,9 @@ class Canvas {
       for (std::size_t i = 0; i < figure_.x_names.size(); ++i)
         text(px(static_cast<double>(i)), bottom + 18, Anchor::kMiddle, figure_.x_names[i]);
     } else {
-      for (double x = std::ceil(x_low_ / x_step_ - 1e-9) * x_step_; x <= x_high_ + x_step_ * 1e-6; x += x_step_) {
+      const double first = std::ceil(x_low_ / x_step_ - 1e-9) * x_step_;
+      for (int i = 0; first + i * x_step_ <= x_high_ + x_step_ * 1e-6; ++i) {
+        const double x = first + i * x_step_;
         svg_.line(px(x), bottom, px(x), bottom + 5, "black");
         text(px(x), bottom + 20, Anchor::kMiddle, fmt::format("{:.6g}", std::fabs(x) < x_step_ * 1e-6 ? 0 : x));
       }

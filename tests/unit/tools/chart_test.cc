@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 namespace mdfs::tools {
@@ -31,6 +32,18 @@ TEST(ChartTest, EveryPointIsDrawnAndNotANumberIsLeftOut) {
   EXPECT_NE(svg.find("a &lt; b &amp; c"), std::string::npos);
   EXPECT_EQ(svg.find("nan"), std::string::npos);
   EXPECT_TRUE(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
+}
+
+TEST(ChartTest, PointsThatDifferByRoundingHaveAnAxis) {
+  for (const double x : {1.0, 0.1, 5e8, -3.0}) {
+    Figure figure{.title = "", .x_label = "", .y_label = "", .series = {}};
+    const double next = std::nextafter(x, 1e9);
+    figure.series.push_back(
+        {.name = "", .style = Series::Style::kPoints, .x = {x, next}, .y = {1, 2}, .half_width = {}, .colour = {}});
+    const std::string svg = to_svg(figure);
+    EXPECT_EQ(count_of(svg, "<circle"), 2U);
+    EXPECT_LT(svg.size(), 10000U);
+  }
 }
 
 TEST(ChartTest, NothingAtAllIsStillAFigure) {
