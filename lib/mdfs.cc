@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -22,18 +23,21 @@
 #include "convert.h"
 #include "geometry/window_spec.h"
 #include "handle_pool.h"
+#include "read_order.h"
 #include "strides.h"
 
 struct mdfs_image {
   std::unique_ptr<mdfs::client::HandlePool> pool;
   std::uint64_t sample_bytes = 0, element_bytes = 0;  // never change; 0: unknown
-  mdfs::client::ImageChannel channel{};               // ends before the pool
+  std::array<std::uint32_t, MDFS_IOC_MAX_RANK> extent{};
+  mdfs::client::ImageChannel channel{};  // ends before the pool
 };
 
 namespace mdfs::client {
 namespace {
 
-constexpr std::size_t kStagingBytes = 4u << 20;  // of a call with strides
+constexpr std::size_t kStagingBytes = 4u << 20;          // of a call with strides
+constexpr std::uint64_t kLeastBetweenVisits = 4u << 20;  // less is in every cache
 
 thread_local std::string last_error;
 
@@ -125,15 +129,16 @@ class Transfer {
     return 0;
   }
 
-  int strided(const StridedLayout& layout, std::byte* buffer, std::uint64_t bytes) {
+  // The bytes of the window from `begin` on.
+  int strided(const StridedLayout& layout, std::byte* buffer, std::uint64_t begin, std::uint64_t bytes) {
     const std::size_t step = std::max(kStagingBytes / layout.sample_bytes, std::size_t{1}) * layout.sample_bytes;
     ByteVector staging(static_cast<std::size_t>(std::min<std::uint64_t>(step, bytes)));
     for (std::uint64_t at = 0; at < bytes; at += staging.size()) {
       const MutableBytes part(staging.data(),
                               static_cast<std::size_t>(std::min<std::uint64_t>(staging.size(), bytes - at)));
-      const std::uint64_t first = at / layout.sample_bytes;
+      const std::uint64_t first = (begin + at) / layout.sample_bytes;
       if (writing_) gather(layout, first, buffer, part);
-      if (const int result = packed(part.data(), at, part.size()); result < 0) return result;
+      if (const int result = packed(part.data(), begin + at, part.size()); result < 0) return result;
       if (!writing_) scatter(layout, first, part, buffer);
     }
     return 0;
@@ -201,6 +206,17 @@ std::optional<ssize_t> read_by_channel(mdfs_image* image, const mdfs_ioc_window&
   return read ? std::optional(static_cast<ssize_t>(*bytes)) : std::nullopt;
 }
 
+// True where the order of the samples would decode extents again and again, because the cache of the mount does not
+// hold all extents that lie between two visits to one of them.
+bool exceeds_cache(const mdfs_image& image, const CutWindow& window, std::uint64_t sample_bytes) {
+  if (std::find(window.extent.begin(), window.extent.end(), 0) != window.extent.end()) return false;
+  const std::uint64_t samples = samples_between_visits(window);
+  if (samples * sample_bytes < kLeastBetweenVisits) return false;
+  mdfs_ioc_volume volume{};
+  return ::ioctl(image.pool->plain(), MDFS_IOC_VOLUME, &volume) == 0 &&
+         samples * sample_bytes > volume.cache_budget_bytes / 2;
+}
+
 ssize_t move_window(mdfs_image* image, const mdfs_ioc_window* asked, std::byte* buffer, std::size_t buffer_bytes,
                     const std::int64_t* strides, bool writing) {
   if (image == nullptr || asked == nullptr || buffer == nullptr) return fail_errno(EINVAL, "a null pointer");
@@ -234,8 +250,17 @@ ssize_t move_window(mdfs_image* image, const mdfs_ioc_window* asked, std::byte* 
     return close_and(fail({Errc::kInvalidArgument, "a buffer of " + std::to_string(buffer_bytes) +
                                                        " bytes; the window needs " + std::to_string(needed)}));
   Transfer transfer(fd, image->pool->path(), writing);
+  const auto move = [&](std::uint64_t begin, std::uint64_t bytes) {
+    return strides != nullptr ? transfer.strided(layout, buffer, begin, bytes)
+                              : transfer.packed(buffer + begin, begin, bytes);
+  };
+  const CutWindow cut{
+      {window.start, window.rank}, {window.length, window.rank}, std::span(image->extent).first(window.rank)};
+  const std::uint64_t size = layout.sample_bytes;
   const int result =
-      strides != nullptr ? transfer.strided(layout, buffer, window.bytes) : transfer.packed(buffer, 0, window.bytes);
+      !writing && exceeds_cache(*image, cut, size)
+          ? in_order_of_extents(cut, [&](auto first, auto count) { return move(first * size, count * size); })
+          : move(0, window.bytes);
   if (result < 0) return close_and(result);
   image->pool->put(fd);
   return static_cast<ssize_t>(window.bytes);
@@ -264,6 +289,7 @@ int mdfs_open(const char* path, int flags, mdfs_image** image) {
     if (const auto known = to_geometry(geometry); known.ok()) {
       (*image)->sample_bytes = known->sample_bytes();
       (*image)->element_bytes = mdfs::geometry::element_bytes(known->type);
+      std::copy_n(geometry.extent, geometry.rank, (*image)->extent.begin());
     }
     return 0;
   });

@@ -158,6 +158,22 @@ class ImagesTest(harness.MountTest):
             image[...] = [[float("inf"), float("-inf")], [float("nan"), 0.1]]
             np.testing.assert_array_equal(image[...], np.array([[np.inf, -np.inf], [np.nan, 0.1]], "f4"))
 
+    def test_an_image_larger_than_the_cache_is_decoded_about_once(self):
+        def misses():
+            lines = harness.run(harness.MDFS, "volume", "metrics", small.path).splitlines()
+            return int(next(line.split()[-1] for line in lines if line.startswith("mdfs_cache_misses_total")))
+
+        small = harness.Mounted(disks=2, size="128M", options="cache=16M")
+        self.addCleanup(small.remove)
+        array = np.repeat(noise((64, 1024, 128), "u1"), 8, axis=2)
+        with mdfs.create(os.path.join(small.path, "image"), array.shape, "u1", extent=(32, 64, 64)) as image:
+            image[...] = array
+            image.sync()
+            for out in None, np.zeros((64, 1024, 1032), "u1")[..., :1024]:
+                before = misses()
+                np.testing.assert_array_equal(image.read(out=out), array)
+                self.assertLess(misses() - before, 512 * 1.5)  # 512 extents; by the order of samples 17 times as many
+
     def test_out_may_be_strided_and_must_fit(self):
         array = noise((40, 30, 3), "u2")
         image = self.stored(array, "yxc")
