@@ -214,11 +214,13 @@ bool Channel::daemon_is_there() const {
   return ::poll(&state, 1, 0) == 0;
 }
 
-// False: the daemon has gone.
-bool Channel::wait(channel::Slot& slot) {
-  thread_local channel::SpinLimit limit;
+// False: the daemon has gone. take_more(): true if there was more to take.
+template <typename TakeMore>
+bool Channel::wait(channel::Slot& slot, const TakeMore& take_more) {
   const auto done = [&] { return slot.state.load(std::memory_order_acquire) == channel::kDone; };
-  if (channel::spin(limit, done)) return true;
+  bool more = true;
+  while (std::exchange(more, false))
+    if (channel::spin([&] { return done() || (more = take_more()); }) && !more) return true;
   for (;;) {
     std::uint32_t expected = channel::kSubmitted;
     slot.state.compare_exchange_strong(expected, channel::kAwaited, std::memory_order_seq_cst);
@@ -228,29 +230,50 @@ bool Channel::wait(channel::Slot& slot) {
   }
 }
 
-bool Channel::read(std::uint32_t image, const mdfs_ioc_window& window, std::uint64_t bytes,
-                   const std::function<void(ConstBytes)>& take) {
-  if (!is_usable() || bytes == 0 || bytes > area_bytes_) return false;
+std::optional<Channel::Pending> Channel::start(std::uint32_t image, const mdfs_ioc_window& window,
+                                               std::uint64_t bytes) {
+  if (!is_usable() || bytes == 0 || bytes > area_bytes_) return std::nullopt;
   std::uint64_t offset = 0;
   const int index = take_slot(bytes, offset);
-  if (index < 0) return false;
-  channel::Slot& own = slot(static_cast<unsigned>(index));
+  if (index < 0) return std::nullopt;
+  const Pending pending{static_cast<unsigned>(index), offset, bytes};
+  channel::Slot& own = slot(pending.slot);
   own.request = {window, image, 0, offset, bytes};
-  submit(static_cast<unsigned>(index));
-  if (!wait(own)) {
+  own.ready.store(0, std::memory_order_relaxed);
+  submit(pending.slot);
+  return pending;
+}
+
+bool Channel::finish(const Pending& pending, const Taker& taker) {
+  if (!is_usable()) return false;  // in the child of a fork the memory is not there
+  channel::Slot& own = slot(pending.slot);
+  const ConstBytes samples(start_ + channel::kAreaOffset + pending.offset, pending.bytes);
+  std::uint64_t taken = 0;
+  const auto take_until = [&](std::uint64_t end) {
+    if (end <= taken) return false;
+    taker.take(taken, samples.subspan(taken, end - taken));
+    taken = end;
+    return true;
+  };
+  const auto take_more = [&] {
+    const std::uint64_t ready = std::min(own.ready.load(std::memory_order_acquire), pending.bytes);
+    return take_until(ready - ready % taker.sample_bytes);
+  };
+  if (!wait(own, take_more)) {
     ended_ = true;  // the slot and its bytes stay taken
     return false;
   }
   const bool good = own.error == 0;
-  if (good) take({start_ + channel::kAreaOffset + offset, bytes});
+  if (own.changed != 0) taken = 0;
+  if (good) take_until(pending.bytes);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (header().alive.load(std::memory_order_seq_cst) != 1) {  // the daemon has ended, and freed the samples
     ended_ = true;
     return false;
   }
   const std::lock_guard lock(mutex_);
-  area_.give_back(offset, bytes);
-  free_slots_ |= std::uint64_t{1} << index;
+  area_.give_back(pending.offset, pending.bytes);
+  free_slots_ |= std::uint64_t{1} << pending.slot;
   return good;
 }
 
@@ -258,14 +281,14 @@ ImageChannel::~ImageChannel() {
   if (channel_ != nullptr && channel_->is_usable()) channel_->detach(image_);
 }
 
-std::shared_ptr<Channel> ImageChannel::current(int fd, std::uint32_t& image) {
+std::shared_ptr<Channel> ImageChannel::current(int fd, std::uint32_t& image, std::size_t reads) {
   const std::lock_guard lock(mutex_);
   if (channel_ != nullptr && !channel_->is_usable()) {
     channel_.reset();
     reads_ = 0;
   }
   if (channel_ == nullptr) {
-    if (refused_ || ++reads_ <= kReadsBefore) return nullptr;
+    if (refused_ || (reads_ += reads) <= kReadsBefore) return nullptr;
     channel_ = Channel::attach(fd, image_);
     refused_ = channel_ == nullptr;
   }
@@ -273,11 +296,12 @@ std::shared_ptr<Channel> ImageChannel::current(int fd, std::uint32_t& image) {
   return channel_;
 }
 
-bool ImageChannel::read(int fd, const mdfs_ioc_window& window, std::uint64_t bytes,
-                        const std::function<void(ConstBytes)>& take) {
+bool ImageChannel::read(int fd, const mdfs_ioc_window& window, std::uint64_t bytes, const Taker& taker) {
   std::uint32_t image = 0;
-  const std::shared_ptr<Channel> channel = current(fd, image);
-  return channel != nullptr && channel->read(image, window, bytes, take);
+  const std::shared_ptr<Channel> channel = current(fd, image, 1);
+  if (channel == nullptr) return false;
+  const auto pending = channel->start(image, window, bytes);
+  return pending && channel->finish(*pending, taker);
 }
 
 }  // namespace mdfs::client

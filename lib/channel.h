@@ -9,14 +9,21 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "base/bytes.h"
 #include "channel/layout.h"
-#include "channel/spin.h"
 #include "mdfs/ioctl.h"
 
 namespace mdfs::client {
+
+// Who takes the samples of a window as they come: whole ones, from so many bytes behind the first on. May be called for
+// the same samples again.
+struct Taker {
+  std::uint64_t sample_bytes;
+  std::function<void(std::uint64_t offset, ConstBytes samples)> take;
+};
 
 // Free parts of a data area, in pages. One thread at a time.
 class AreaAllocator {
@@ -44,10 +51,16 @@ class Channel {
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
-  // Reads the window, of so many bytes, and calls `take` with its samples. False: the channel has no room now, has
-  // ended, or the daemon answered with an error. The way through the kernel then reads the window, or says why not.
-  bool read(std::uint32_t image, const mdfs_ioc_window& window, std::uint64_t bytes,
-            const std::function<void(ConstBytes)>& take);
+  // A request under way. Each is given to finish().
+  struct Pending {
+    unsigned slot;
+    std::uint64_t offset, bytes;  // in the data area
+  };
+  // Asks for the window, of so many bytes. Nothing: the channel has no room now, or has ended.
+  std::optional<Pending> start(std::uint32_t image, const mdfs_ioc_window& window, std::uint64_t bytes);
+  // Waits, and has all samples taken; what is taken last counts. False: the channel has ended, or the daemon answered
+  // with an error. The way through the kernel then reads the window, or says why not.
+  bool finish(const Pending& pending, const Taker& taker);
   bool is_usable() const { return !ended_.load(std::memory_order_acquire); }
 
   // In the child of a fork.
@@ -62,7 +75,8 @@ class Channel {
   channel::Slot& slot(unsigned index) const { return channel::slot_in(start_, index); }
   int take_slot(std::uint64_t bytes, std::uint64_t& offset);
   void submit(unsigned index);
-  bool wait(channel::Slot& slot);
+  template <typename TakeMore>
+  bool wait(channel::Slot& slot, const TakeMore& take_more);
   bool daemon_is_there() const;
 
   const std::string name_;
@@ -81,14 +95,14 @@ class Channel {
 class ImageChannel {
  public:
   ~ImageChannel();
-  // As Channel::read(); `fd` is a descriptor of the image.
-  bool read(int fd, const mdfs_ioc_window& window, std::uint64_t bytes, const std::function<void(ConstBytes)>& take);
+  // As Channel::start() and finish(); `fd` is a descriptor of the image.
+  bool read(int fd, const mdfs_ioc_window& window, std::uint64_t bytes, const Taker& taker);
+  // The channel and the number of the image there; null for now, or because there is none. `reads` are about to come.
+  std::shared_ptr<Channel> current(int fd, std::uint32_t& image, std::size_t reads);
 
  private:
-  std::shared_ptr<Channel> current(int fd, std::uint32_t& image);
-
   std::mutex mutex_;  // guards all below
-  unsigned reads_ = 0;
+  std::size_t reads_ = 0;
   bool refused_ = false;
   std::shared_ptr<Channel> channel_;
   std::uint32_t image_ = 0;

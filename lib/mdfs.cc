@@ -10,12 +10,20 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
+#include <deque>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
+#include <thread>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "base/checked.h"
@@ -38,6 +46,8 @@ namespace {
 
 constexpr std::size_t kStagingBytes = 4u << 20;          // of a call with strides
 constexpr std::uint64_t kLeastBetweenVisits = 4u << 20;  // less is in every cache
+constexpr std::size_t kReadsAtOnce = 16;    // of the slots of the channel, which other threads need as well
+constexpr std::size_t kThreadsAtOnce = 16;  // that read windows through the kernel
 
 thread_local std::string last_error;
 
@@ -184,26 +194,33 @@ std::optional<std::uint64_t> bytes_of(const mdfs_image& image, const mdfs_ioc_wi
   return bytes;
 }
 
+// The taker of a window of so many bytes, which puts its samples into a buffer. Nothing: they do not fit. It refers to
+// the window and the strides.
+std::optional<Taker> taker_of(const mdfs_image& image, const mdfs_ioc_window& asked, std::uint64_t bytes,
+                              std::byte* buffer, std::size_t buffer_bytes, const std::int64_t* strides) {
+  const std::uint64_t sample_bytes = asked.channel < 0 ? image.sample_bytes : image.element_bytes;
+  if (strides == nullptr) {
+    if (bytes > buffer_bytes) return std::nullopt;
+    return Taker{sample_bytes, [buffer](std::uint64_t offset, ConstBytes samples) {
+                   std::memcpy(buffer + offset, samples.data(), samples.size());
+                 }};
+  }
+  const StridedLayout layout{{asked.length, asked.rank}, {strides, asked.rank}, sample_bytes};
+  const auto end = reach(layout);
+  if (!end.ok() || *end > buffer_bytes) return std::nullopt;
+  return Taker{sample_bytes, [buffer, layout](std::uint64_t offset, ConstBytes samples) {
+                 scatter(layout, offset / layout.sample_bytes, samples, buffer);
+               }};
+}
+
 // The window through the channel. Nothing: there is none, or the call failed and the long way says why.
 std::optional<ssize_t> read_by_channel(mdfs_image* image, const mdfs_ioc_window& asked, std::byte* buffer,
                                        std::size_t buffer_bytes, const std::int64_t* strides) {
   const auto bytes = bytes_of(*image, asked);
   if (!bytes) return std::nullopt;
-  bool read = false;
-  if (strides == nullptr) {
-    if (*bytes > buffer_bytes) return std::nullopt;
-    read = image->channel.read(image->pool->plain(), asked, *bytes,
-                               [buffer](ConstBytes samples) { std::memcpy(buffer, samples.data(), samples.size()); });
-  } else {
-    const StridedLayout layout{{asked.length, asked.rank},
-                               {strides, asked.rank},
-                               asked.channel < 0 ? image->sample_bytes : image->element_bytes};
-    const auto end = reach(layout);
-    if (!end.ok() || *end > buffer_bytes) return std::nullopt;
-    read = image->channel.read(image->pool->plain(), asked, *bytes,
-                               [buffer, &layout](ConstBytes samples) { scatter(layout, 0, samples, buffer); });
-  }
-  return read ? std::optional(static_cast<ssize_t>(*bytes)) : std::nullopt;
+  const auto taker = taker_of(*image, asked, *bytes, buffer, buffer_bytes, strides);
+  if (!taker || !image->channel.read(image->pool->plain(), asked, *bytes, *taker)) return std::nullopt;
+  return static_cast<ssize_t>(*bytes);
 }
 
 // True where the order of the samples would decode extents again and again, because the cache of the mount does not
@@ -264,6 +281,72 @@ ssize_t move_window(mdfs_image* image, const mdfs_ioc_window* asked, std::byte* 
   if (result < 0) return close_and(result);
   image->pool->put(fd);
   return static_cast<ssize_t>(window.bytes);
+}
+
+// All that the channel reads, several at once. The results of the others stay as they are.
+void read_many_by_channel(mdfs_image* image, std::span<mdfs_window_read> reads) {
+  std::uint32_t number = 0;
+  const auto channel = image->channel.current(image->pool->plain(), number, reads.size());
+  if (channel == nullptr) return;
+  struct UnderWay {
+    mdfs_window_read* read;
+    Taker taker;
+    Channel::Pending pending;
+  };
+  std::deque<UnderWay> under_way;
+  const auto finish_first = [&] {
+    const UnderWay& first = under_way.front();
+    if (channel->finish(first.pending, first.taker)) first.read->result = static_cast<ssize_t>(first.pending.bytes);
+    under_way.pop_front();
+  };
+  for (mdfs_window_read& read : reads) {
+    const auto bytes = read.buffer == nullptr ? std::nullopt : bytes_of(*image, read.window);
+    if (!bytes) continue;
+    const auto taker =
+        taker_of(*image, read.window, *bytes, static_cast<std::byte*>(read.buffer), read.buffer_bytes, read.strides);
+    if (!taker) continue;
+    if (under_way.size() == kReadsAtOnce) finish_first();
+    auto pending = channel->start(number, read.window, *bytes);
+    while (!pending && !under_way.empty()) {  // no room
+      finish_first();
+      pending = channel->start(number, read.window, *bytes);
+    }
+    if (pending) under_way.push_back({&read, *taker, *pending});
+  }
+  while (!under_way.empty()) finish_first();
+}
+
+constexpr ssize_t kNotRead = 0;
+
+// Those that are not read yet, through the kernel. Returns the message of the first error.
+std::string read_many_by_kernel(mdfs_image* image, std::span<mdfs_window_read> reads) {
+  std::atomic<std::size_t> next{0};
+  std::mutex mutex;  // guards the two below
+  std::string message;
+  std::size_t first_error = reads.size();
+  const auto work = [&] {
+    for (std::size_t i = next++; i < reads.size(); i = next++) {
+      mdfs_window_read& read = reads[i];
+      if (read.result != kNotRead) continue;
+      read.result = guarded([&]() -> ssize_t {
+        return move_window(image, &read.window, static_cast<std::byte*>(read.buffer), read.buffer_bytes, read.strides,
+                           false);
+      });
+      if (read.result >= 0) continue;
+      const std::lock_guard lock(mutex);
+      if (i < first_error) std::tie(first_error, message) = std::pair(i, last_error);
+    }
+  };
+  const auto left = static_cast<std::size_t>(
+      std::count_if(reads.begin(), reads.end(), [](const auto& read) { return read.result == kNotRead; }));
+  std::vector<std::thread> helpers;
+  try {
+    while (helpers.size() + 1 < std::min(left, kThreadsAtOnce)) helpers.emplace_back(work);
+  } catch (const std::system_error&) {  // with fewer
+  }
+  work();
+  for (std::thread& helper : helpers) helper.join();
+  return message;
 }
 
 }  // namespace
@@ -349,6 +432,19 @@ ssize_t mdfs_read_window(mdfs_image* image, const struct mdfs_ioc_window* window
                          const int64_t* strides) {
   return guarded([&]() -> ssize_t {
     return move_window(image, window, static_cast<std::byte*>(buffer), buffer_bytes, strides, false);
+  });
+}
+
+int mdfs_read_windows(mdfs_image* image, struct mdfs_window_read* reads, size_t count) {
+  return guarded([&] {
+    if (image == nullptr || (reads == nullptr && count > 0)) return fail_errno(EINVAL, "a null pointer");
+    const std::span all(reads, count);
+    for (mdfs_window_read& read : all) read.result = kNotRead;
+    read_many_by_channel(image, all);
+    const std::string message = read_many_by_kernel(image, all);
+    last_error = message;
+    const auto wrong = std::find_if(all.begin(), all.end(), [](const auto& read) { return read.result < 0; });
+    return wrong == all.end() ? 0 : static_cast<int>(wrong->result);
   });
 }
 

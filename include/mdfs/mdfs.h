@@ -40,6 +40,18 @@ int mdfs_parse_window(mdfs_image* image, const char* spec, struct mdfs_ioc_windo
  * bytes of the window. Channels of a sample are always contiguous. Returns the bytes of the window. */
 ssize_t mdfs_read_window(mdfs_image* image, const struct mdfs_ioc_window* window, void* buffer, size_t buffer_bytes,
                          const int64_t* strides);
+/* One window of mdfs_read_windows(). window, buffer, buffer_bytes and strides: as for mdfs_read_window(). */
+struct mdfs_window_read {
+  struct mdfs_ioc_window window;
+  void* buffer;
+  size_t buffer_bytes;
+  const int64_t* strides;
+  ssize_t result; /* out: bytes of the window, or -errno */
+};
+/* Reads many windows, several of them at the same time, in any order. Each is one version of the image. Returns 0, or
+ * the error of the first read in the array that has one; mdfs_last_error() then has its message. All others are done.
+ * Where the channel does not serve, threads read that end with the call. */
+int mdfs_read_windows(mdfs_image* image, struct mdfs_window_read* reads, size_t count);
 /* Replaces the window by `buffer`, atomically. Returns the bytes of the window. */
 ssize_t mdfs_write_window(mdfs_image* image, const struct mdfs_ioc_window* window, const void* buffer,
                           size_t buffer_bytes, const int64_t* strides);

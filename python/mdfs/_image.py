@@ -17,8 +17,8 @@ import numpy.typing as npt
 from mdfs import _attributes, _chunks, _library
 from mdfs._append import append_whole
 from mdfs._handle import Handle
-from mdfs._library import Geometry, Plan, Strides, Window, check, library
-from mdfs._selection import MOST_BOXES, Selection, result_shape, select
+from mdfs._library import Geometry, Plan, Strides, Window, check, library, read_window, read_windows, window_fields
+from mdfs._selection import MOST_BOXES, Selection, result_shape, select, simple_window
 
 Array = npt.NDArray[Any]
 Spec = Union[str, Any]  # "y50+30,x100+40", or an index
@@ -216,7 +216,14 @@ class Image:
     # ---- reading
 
     def __getitem__(self, index: Any) -> Any:
-        return self._read(self._select(index), None)
+        simple = simple_window(index, self._shape, self._rank)
+        if simple is None:
+            return self._read(self._select(index), None)
+        starts, lengths, shape = simple
+        samples = np.empty(shape, self._dtype)
+        with self._handle as image:
+            read_window(image, window_fields(starts, lengths, -1), samples, samples.nbytes, None)
+        return samples if shape else samples[()]
 
     def __array__(self, dtype: Optional[npt.DTypeLike] = None, copy: Optional[bool] = None) -> Array:
         if copy is False:
@@ -253,15 +260,15 @@ class Image:
         into: Sequence[Optional[Array]] = [None] * len(chosen) if out is None else list(out)
         if len(into) != len(chosen):
             raise ValueError(f"{len(into)} arrays in out for {len(chosen)} windows")
-        if len(chosen) < 2:
-            return [self._read(selection, target) for selection, target in zip(chosen, into)]
-        return list(_pool().map(lambda both: self._read(both[0], both[1], alone=False), zip(chosen, into)))
+        buffers = [self._buffer(selection, target) for selection, target in zip(chosen, into)]
+        self._fill(zip(buffers, chosen))
+        return [self._result(*all_three) for all_three in zip(buffers, chosen, into)]
 
     async def aread(self, window: Spec = Ellipsis, out: Optional[Array] = None) -> Any:
         """read(), awaited."""
         selection = self._select(self._index(window))
         return await asyncio.get_running_loop().run_in_executor(
-            _pool(), lambda: self._read(selection, out, alone=False))
+            _pool(), lambda: self._read(selection, out))
 
     def blocks(self) -> Iterator[Tuple[Tuple[slice, ...], Array]]:
         """All extents, as (place, samples), the fastest axis first. Some are read ahead."""
@@ -270,7 +277,7 @@ class Image:
                         for at, chunk, length in zip(cell, self._chunks, self._shape)) for cell in np.ndindex(*counts))
         waiting: List[Tuple[Tuple[slice, ...], "concurrent.futures.Future[Any]"]] = []
         for place in places:
-            waiting.append((place, _pool().submit(self._read, self._select(place), None, alone=False)))
+            waiting.append((place, _pool().submit(self._read, self._select(place), None)))
             if len(waiting) > READERS:
                 done, samples = waiting.pop(0)
                 yield done, samples.result()
@@ -418,7 +425,13 @@ class Image:
         window.channel = box[-1][0] if one else -1
         return window
 
-    def _read(self, selection: Selection, out: Optional[Array], alone: bool = True) -> Any:
+    def _read(self, selection: Selection, out: Optional[Array]) -> Any:
+        buffer = self._buffer(selection, out)
+        self._fill([(buffer, selection)])
+        return self._result(buffer, selection, out)
+
+    def _buffer(self, selection: Selection, out: Optional[Array]) -> Array:
+        """Where the boxes of a selection go: into `out` itself if they can."""
         if out is not None:
             wanted = result_shape(selection)
             if not isinstance(out, np.ndarray):
@@ -430,10 +443,14 @@ class Image:
             if selection.plain:
                 target = out[tuple(slice(None) if kept else None for kept in selection.kept)]
                 if _fits(target, self._channels > 1):
-                    self._fill(target, selection, alone)
-                    return out
-        buffer = np.empty(selection.lengths, self._dtype)
-        self._fill(buffer, selection, alone)
+                    return target
+        return np.empty(selection.lengths, self._dtype)
+
+    @staticmethod
+    def _result(buffer: Array, selection: Selection, out: Optional[Array]) -> Any:
+        """What the selection means, of its boxes."""
+        if out is not None and buffer.base is not None:  # a view of it
+            return out
         result = buffer[selection.residual]
         if out is not None:
             out[...] = result
@@ -442,28 +459,30 @@ class Image:
             return result.copy()  # so that the rest is freed
         return result
 
-    def _fill(self, buffer: Array, selection: Selection, alone: bool) -> None:
-        """Reads all boxes into their places."""
-        if selection.box_count == 1:
-            place, box = next(selection.boxes())
-            self._read_box(buffer[place], box)
-        elif alone and selection.box_count > 1:
-            for _ in _pool().map(lambda both: self._read_box(buffer[both[0]], both[1]), selection.boxes()):
-                pass
-        else:
+    def _fill(self, wanted: Iterable[Tuple[Array, Selection]]) -> None:
+        """Reads all boxes of the selections into their buffers."""
+        reads = []
+        for buffer, selection in wanted:
             for place, box in selection.boxes():
-                self._read_box(buffer[place], box)
-
-    def _read_box(self, target: Array, box: Sequence[Tuple[int, int]]) -> None:
-        if target.size == 0:
+                target = buffer[place]
+                if target.size == 0:
+                    continue
+                strides, reach = None, target.nbytes
+                if not target.flags.c_contiguous:
+                    strides = Strides(*target.strides[:self._rank])
+                    reach = target.itemsize + sum((length - 1) * step
+                                                  for length, step in zip(target.shape, target.strides))
+                one = self._channels > 1 and box[-1][1] - box[-1][0] == 1
+                fields = window_fields([start for start, _ in box[:self._rank]],
+                                       [stop - start for start, stop in box[:self._rank]], box[-1][0] if one else -1)
+                reads.append((fields, target, reach, strides))
+        if not reads:
             return
-        window = self._window(box)
-        strides, reach = None, target.nbytes
-        if not target.flags.c_contiguous:
-            strides = Strides(*target.strides[:self._rank])
-            reach = sum((length - 1) * step for length, step in zip(target.shape, target.strides)) + target.itemsize
         with self._handle as image:
-            check(library().mdfs_read_window(image, ctypes.byref(window), target.ctypes.data, reach, strides))
+            if len(reads) == 1:
+                read_window(image, *reads[0])
+            else:
+                read_windows(image, reads)
 
 
 def open(path: Union[str, "os.PathLike[str]"], mode: str = "r") -> Image:  # pylint: disable=redefined-builtin

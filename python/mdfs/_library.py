@@ -3,7 +3,11 @@
 import ctypes
 import functools
 import os
-from typing import Any
+import struct
+from typing import TYPE_CHECKING, Any, Sequence, Tuple
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 MAX_RANK, MAX_DISKS = 5, 64
 # Values of MDFS_TYPE_* in mdfs/ondisk.h.
@@ -45,6 +49,28 @@ class Plan(ctypes.Structure):
 
 
 Strides = ctypes.c_int64 * MAX_RANK
+_WINDOW = f"=II{MAX_RANK}Q{MAX_RANK}QiIQ4Q"  # struct mdfs_ioc_window
+_pack_window = struct.Struct(_WINDOW).pack
+_pack_read = struct.Struct("@" + _WINDOW[1:] + "PNPn").pack  # struct mdfs_window_read
+
+
+def window_fields(starts: Sequence[int], lengths: Sequence[int], channel: int) -> Tuple[int, ...]:
+    """Those of a struct mdfs_ioc_window. `channel`: -1 for all."""
+    beyond = (0,) * (MAX_RANK - len(starts))
+    return (ctypes.sizeof(Window), len(starts), *starts, *beyond, *lengths, *beyond, channel, 0, 0, 0, 0, 0, 0)
+
+
+def read_window(image: Any, fields: Tuple[int, ...], target: "npt.NDArray[Any]", reach: int, strides: Any) -> None:
+    """mdfs_read_window() into an array of which `reach` bytes may be touched."""
+    check(library().mdfs_read_window(image, _pack_window(*fields), target.ctypes.data, reach, strides))
+
+
+def read_windows(image: Any, reads: Sequence[Tuple[Tuple[int, ...], "npt.NDArray[Any]", int, Any]]) -> None:
+    """mdfs_read_windows(): for each the arguments of read_window()."""
+    packed = b"".join(
+        _pack_read(*fields, target.ctypes.data, reach, 0 if strides is None else ctypes.addressof(strides), 0)
+        for fields, target, reach, strides in reads)
+    check(library().mdfs_read_windows(image, ctypes.create_string_buffer(packed, len(packed)), len(reads)))
 
 
 @functools.lru_cache(maxsize=None)
@@ -63,8 +89,11 @@ def library() -> Any:
     lib.mdfs_create.argtypes = [ctypes.c_char_p, ctypes.POINTER(Geometry), ctypes.c_uint]
     lib.mdfs_info.argtypes = [image, ctypes.POINTER(Geometry)]
     lib.mdfs_parse_window.argtypes = [image, ctypes.c_char_p, window]
+    lib.mdfs_read_window.argtypes = [image, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t,
+                                     ctypes.POINTER(ctypes.c_int64)]
+    lib.mdfs_read_windows.argtypes = [image, ctypes.c_void_p, ctypes.c_size_t]
+    lib.mdfs_write_window.argtypes = [image, window, ctypes.c_void_p, ctypes.c_size_t, ctypes.POINTER(ctypes.c_int64)]
     for call in (lib.mdfs_read_window, lib.mdfs_write_window):
-        call.argtypes = [image, window, ctypes.c_void_p, ctypes.c_size_t, ctypes.POINTER(ctypes.c_int64)]
         call.restype = ctypes.c_ssize_t
     lib.mdfs_plan.argtypes = [image, window, ctypes.POINTER(Plan)]
     lib.mdfs_sync.argtypes = [image]

@@ -45,6 +45,35 @@ class Selection:
             yield tuple(place for place, _ in parts), tuple(run for _, run in parts)
 
 
+def simple_window(index: Any, shape: Sequence[int], rank: int) -> \
+        Optional[Tuple[List[int], List[int], Tuple[int, ...]]]:
+    """The starts and the lengths of a window of `rank` axes, and the shape of the result, of the usual index: an int or
+    a slice of step 1 for each of the first axes. None: any other index, and one that selects nothing."""
+    items = index if type(index) is tuple else (index,)  # pylint: disable=unidiomatic-typecheck
+    if len(items) > rank:
+        return None
+    starts, lengths, kept = [], [], []
+    for item, length in zip(items, shape):
+        if type(item) is slice:  # pylint: disable=unidiomatic-typecheck
+            start, stop, step = item.indices(length)
+            if step != 1 or stop <= start:
+                return None
+            kept.append(stop - start)
+        elif type(item) is int and -length <= item < length:  # pylint: disable=unidiomatic-typecheck
+            start = item % length
+            stop = start + 1
+        else:
+            return None
+        starts.append(start)
+        lengths.append(stop - start)
+    for length in shape[len(items):rank]:
+        if length == 0:
+            return None
+        starts.append(0)
+        lengths.append(length)
+    return starts, lengths, (*kept, *shape[len(items):])
+
+
 def placed(runs: Sequence[Run]) -> List[Tuple[slice, Run]]:
     """The runs with their places in the buffer."""
     found, at = [], 0

@@ -3,7 +3,7 @@
 // The daemon makes the memory, seals its size and trusts nothing in it. The memory begins with a Header and kSlots
 // slots; the data area follows at kAreaOffset. A slot is one request. The client fills it, sets its bit in `submitted`,
 // and wakes the daemon if that sleeps. The daemon copies the slot, checks the copy, puts the samples into the data area
-// and sets the state to kDone. Requests end in any order.
+// and sets the state to kDone. Requests end in any order. Samples of large windows can be taken while more come.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -43,6 +43,8 @@ struct Slot {
   alignas(256) std::atomic<std::uint32_t> state;
   std::int32_t error;  // errno, 0: the samples are there
   Request request;
+  std::atomic<std::uint64_t> ready;  // bytes from the window's first on that are there before the state is kDone
+  std::uint32_t changed;             // once done. 1: the window was read again, and what was ready before is void
 };
 
 // In the memory of a channel.

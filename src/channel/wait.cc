@@ -3,6 +3,7 @@
 #include "channel/wait.h"
 
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -36,6 +37,8 @@ void relax() {
   asm volatile("yield");
 #endif
 }
+
+void yield() { ::sched_yield(); }
 
 void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t value, std::int64_t most_ns) {
   const timespec most{static_cast<time_t>(most_ns / kSecond), static_cast<long>(most_ns % kSecond)};

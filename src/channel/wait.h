@@ -5,8 +5,6 @@
 #include <atomic>
 #include <cstdint>
 
-#include "channel/spin.h"
-
 namespace mdfs::channel {
 
 // True if this process may run on several processors: with one, looking keeps the other side from running.
@@ -14,23 +12,23 @@ bool may_spin();
 
 std::int64_t steady_ns();
 void relax();  // for the moment between two looks
+void yield();  // to a thread that waits for this processor: it can be the one that is looked for
 
-// Looks until ready() or for the limit, which adapts. Returns the last ready().
+// As long as it costs to sleep and to be woken, several times over: who answers within it saves that.
+inline constexpr std::int64_t kSpinNs = 100'000;
+
+// Looks until ready() or for kSpinNs. Returns the last ready().
 template <typename Ready>
-bool spin(SpinLimit& limit, const Ready& ready) {
+bool spin(const Ready& ready) {
   if (!may_spin()) return ready();
-  constexpr int kLooksBetweenClocks = 16;
-  for (const std::int64_t end = steady_ns() + limit.ns();;) {
+  constexpr int kLooksBetweenClocks = 64;
+  for (const std::int64_t end = steady_ns() + kSpinNs;;) {
     for (int i = 0; i < kLooksBetweenClocks; ++i) {
-      if (ready()) {
-        limit.found();
-        return true;
-      }
+      if (ready()) return true;
       relax();
     }
-    if (steady_ns() < end) continue;
-    limit.in_vain();
-    return ready();
+    if (steady_ns() >= end) return ready();
+    yield();
   }
 }
 

@@ -120,9 +120,10 @@ Status Engine::read_window(OpenObject& object, const geometry::Window& window, s
   return parts_->reader.read_window(object, window, offset, into, stop);
 }
 
-bool Engine::read_cached_window(OpenObject& object, const geometry::Window& window, MutableBytes into) {
+bool Engine::read_cached_window(OpenObject& object, const geometry::Window& window, MutableBytes into,
+                                const ReadProgress& progress) {
   parts_->core.relocations.note_activity(parts_->core.environment);
-  return parts_->reader.read_cached(object, window, into);
+  return parts_->reader.read_cached(object, window, into, progress);
 }
 
 Result<std::shared_ptr<WindowVersion>> Engine::pin_window(OpenObject& object, const geometry::Window& window) {

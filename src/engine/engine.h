@@ -65,7 +65,8 @@ class Engine final {
   Status read_window(OpenObject& object, const geometry::Window& window, std::uint64_t offset, MutableBytes into,
                      const Stop& stop = {});
   // The whole window, if the cache has it: Reader::read_cached().
-  bool read_cached_window(OpenObject& object, const geometry::Window& window, MutableBytes into);
+  bool read_cached_window(OpenObject& object, const geometry::Window& window, MutableBytes into,
+                          const ReadProgress& progress);
   // Pins the present state of a window that the caller has checked: all reads of the version see that state, in spite
   // of later writes. Writers keep the older extents for the version, within bounds. Beyond the bounds, after a
   // truncation of the image and after a hole under the window, reads of the version fail with ESTALE.

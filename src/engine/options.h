@@ -50,6 +50,8 @@ using InodeUpdate = std::function<Status(store::Transaction&, const ObjectState&
 // A long call asks `stop` now and then. True: the caller wants the call to end, and the call returns kCancelled.
 // Finished work stays.
 using Stop = std::function<bool()>;
+// Told how many bytes, from the first on, a read has copied while it goes on; 0: it begins again.
+using ReadProgress = std::function<void(std::uint64_t bytes)>;
 inline Status stopped(const Stop& stop) { return stop && stop() ? Status(interrupted()) : Status(); }
 
 }  // namespace mdfs::engine

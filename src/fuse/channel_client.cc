@@ -86,7 +86,7 @@ void ChannelClient::sleep() {
   channel::Header& header = memory_.header();
   const auto ready = [&] { return header.submitted.load(std::memory_order_relaxed) != 0 || is_gone(); };
   const bool may = spinning.fetch_add(1, std::memory_order_relaxed) < most_spinning();
-  const bool found = may && channel::spin(spin_, ready);
+  const bool found = may && channel::spin(ready);
   spinning.fetch_sub(1, std::memory_order_relaxed);
   if (found) return;
   const std::uint32_t rings = header.doorbell.load(std::memory_order_seq_cst);
@@ -99,7 +99,7 @@ void ChannelClient::sleep() {
 void ChannelClient::take(unsigned slot) {
   const std::uint64_t bit = std::uint64_t{1} << slot;
   if ((busy_.fetch_or(bit, std::memory_order_acq_rel) & bit) != 0) return;  // submitted again before its answer
-  if (const Status status = begin(slot); !status.ok()) finish(slot, status);
+  if (const Status status = begin(slot); !status.ok()) finish(slot, status, true);
 }
 
 // Answers, or hands on; the caller answers an error.
@@ -115,15 +115,20 @@ Status ChannelClient::begin(unsigned slot) {
     return Error{Errc::kInvalidArgument, "channel: not the bytes of the window"};
   if (context_.trace != nullptr)
     context_.trace->window(volume, grant->ino(), window, false, TraceRecorder::Clock::now(), process_);
-  MDFS_TRY_ASSIGN(const bool cached, volume.read_cached_window(grant->ino(), window, samples));
+  bool again = false;
+  const auto progress = [&](std::uint64_t bytes) {
+    again |= bytes == 0;
+    if (!again) memory_.slot(slot).ready.store(bytes, std::memory_order_release);
+  };
+  MDFS_TRY_ASSIGN(const bool cached, volume.read_cached_window(grant->ino(), window, samples, progress));
   if (cached) {
-    finish(slot, {});
+    finish(slot, {}, again);
     return {};
   }
   context_.queue.post([self = shared_from_this(), slot, grant, window, samples] {
     const engine::Stop stop = [&] { return self->is_gone(); };
     const StopScope waits(stop);
-    self->finish(slot, self->context_.volume.read_window(grant->ino(), window, 0, samples, stop));
+    self->finish(slot, self->context_.volume.read_window(grant->ino(), window, 0, samples, stop), true);
   });
   return {};
 }
@@ -135,9 +140,10 @@ Result<std::shared_ptr<ChannelGrant>> ChannelClient::image(std::uint32_t number)
   return images_[number];
 }
 
-void ChannelClient::finish(unsigned slot, const Status& status) {
+void ChannelClient::finish(unsigned slot, const Status& status, bool changed) {
   channel::Slot& answer = memory_.slot(slot);
   answer.error = status.ok() ? 0 : status.error().posix_errno();
+  answer.changed = changed ? 1 : 0;
   busy_.fetch_and(~(std::uint64_t{1} << slot), std::memory_order_acq_rel);
   if (answer.state.exchange(channel::kDone, std::memory_order_seq_cst) == channel::kAwaited)
     channel::futex_wake(answer.state);

@@ -12,7 +12,6 @@
 #include <mutex>
 #include <thread>
 
-#include "channel/spin.h"
 #include "fuse/channel_grants.h"
 #include "fuse/channel_memory.h"
 #include "fuse/trace_recorder.h"
@@ -56,7 +55,8 @@ class ChannelClient : public std::enable_shared_from_this<ChannelClient> {
   void take(unsigned slot);
   Status begin(unsigned slot);
   Result<std::shared_ptr<ChannelGrant>> image(std::uint32_t number);
-  void finish(unsigned slot, const Status& status);
+  // `changed`: what was ready before is void.
+  void finish(unsigned slot, const Status& status, bool changed);
   bool is_gone() const { return ending_.load(std::memory_order_relaxed); }
 
   const ChannelContext context_;
@@ -64,8 +64,7 @@ class ChannelClient : public std::enable_shared_from_this<ChannelClient> {
   const pid_t process_;
   std::atomic<std::uint64_t> busy_{0};  // slots under way
   std::atomic<bool> ending_{false}, ended_{false};
-  channel::SpinLimit spin_;  // of the thread
-  std::mutex mutex_;         // guards images_
+  std::mutex mutex_;  // guards images_
   std::array<std::shared_ptr<ChannelGrant>, kMostImages> images_;
   std::thread thread_;
 };

@@ -179,14 +179,15 @@ Status VolumeImpl::read_window(Ino ino, const geometry::Window& window, std::uin
   return {};
 }
 
-Result<bool> VolumeImpl::read_cached_window(Ino ino, const geometry::Window& window, MutableBytes into) {
+Result<bool> VolumeImpl::read_cached_window(Ino ino, const geometry::Window& window, MutableBytes into,
+                                            const engine::ReadProgress& progress) {
   const Reading reading(readers_);
   const Pin pin = table_.pin(ino);
   bool cached = false;
   MDFS_TRY(with_window(*pin, window, [&](engine::OpenObject& object, const geometry::Geometry& geometry) -> Status {
     if (into.size() != geometry::window_bytes(geometry, window))
       return Error{Errc::kInvalidArgument, "not the bytes of the window"};
-    cached = engine_->read_cached_window(object, window, into);
+    cached = engine_->read_cached_window(object, window, into, progress);
     return {};
   }));
   if (cached && keeps_atime()) open_objects_.was_read(*pin);

@@ -294,8 +294,10 @@ class Volume {
   Status read_window(Ino ino, const geometry::Window& window, std::uint64_t offset, MutableBytes into) {
     return read_window(ino, window, offset, into, {});
   }
-  // The whole window, if the cache has it. False, with any bytes in `into`: read_window() waits for disks.
-  virtual Result<bool> read_cached_window(Ino ino, const geometry::Window& window, MutableBytes into) = 0;
+  // The whole window, if the cache has it. False, with any bytes in `into`: read_window() waits for disks. `progress`
+  // is told how many bytes are there.
+  virtual Result<bool> read_cached_window(Ino ino, const geometry::Window& window, MutableBytes into,
+                                          const engine::ReadProgress& progress) = 0;
   // Pins the present state of the window, to be read in parts (PinnedWindow).
   virtual Result<std::unique_ptr<PinnedWindow>> pin_window(Ino ino, const geometry::Window& window) = 0;
   virtual Status write_window(Ino ino, const geometry::Window& window, const engine::WindowSource& from,

@@ -116,7 +116,8 @@ class VolumeImpl final : public MaintainedVolume {
   Status start_window(Ino ino, const geometry::Window& window) override;
   Status read_window(Ino ino, const geometry::Window& window, std::uint64_t offset, MutableBytes into,
                      const engine::Stop& stop) override;
-  Result<bool> read_cached_window(Ino ino, const geometry::Window& window, MutableBytes into) override;
+  Result<bool> read_cached_window(Ino ino, const geometry::Window& window, MutableBytes into,
+                                  const engine::ReadProgress& progress) override;
   Result<std::unique_ptr<PinnedWindow>> pin_window(Ino ino, const geometry::Window& window) override;
   Status read_pinned(Ino ino, engine::WindowVersion& version, std::uint64_t offset, MutableBytes into,
                      const engine::Stop& stop);

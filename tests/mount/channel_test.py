@@ -38,6 +38,12 @@ LIBRARY.mdfs_read_window.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_
                                      ctypes.c_void_p]
 
 
+class WindowRead(ctypes.Structure):
+    """struct mdfs_window_read."""
+    _fields_ = [("window", ctypes.c_ubyte * len(harness.window((0,), (1,)))), ("buffer", ctypes.c_void_p),
+                ("buffer_bytes", ctypes.c_size_t), ("strides", ctypes.c_void_p), ("result", ctypes.c_ssize_t)]
+
+
 class Image:
     """An image by libmdfs."""
 
@@ -55,6 +61,17 @@ class Image:
             raise OSError(-count, LIBRARY.mdfs_last_error().decode())
         assert count == out.nbytes
         return out
+
+    def read_many(self, boxes, out):
+        """The result of the call and that of each window. `out`: for each box an array, with strides of its own."""
+        reads, kept = (WindowRead * len(boxes))(), []
+        for read, (start, length), target in zip(reads, boxes, out):
+            window = harness.window(start, length)
+            read.window[:] = bytes(window)
+            kept.append((ctypes.c_int64 * len(length))(*target.strides[:len(length)]))
+            read.buffer, read.buffer_bytes = target.ctypes.data, target.nbytes * 2
+            read.strides = ctypes.addressof(kept[-1])
+        return LIBRARY.mdfs_read_windows(self.handle, reads, len(boxes)), [read.result for read in reads]
 
     def close(self):
         LIBRARY.mdfs_close(self.handle)
@@ -219,6 +236,63 @@ class Channel(harness.MountTest):
         self.assertEqual(mixed, [])
         self.assertGreater(reads[0], 10)
         print(f"tried: {reads[0]} reads beside 78 writes", flush=True)
+
+    def test_a_reader_of_windows_that_come_in_passes_sees_no_mixture_of_versions(self):
+        path, shape = self.at("wide"), (1200, 1000)
+        make_image(path, shape, extent=(128, 128))
+        write_all(path, bytes([1]) * (shape[0] * shape[1]))
+        done, mixed, reads = threading.Event(), [], [0]
+
+        def read():
+            image, out = Image(path), numpy.zeros((1150, 1900), numpy.uint8)
+            while not done.is_set():
+                for values in (image.read((10, 10), (1150, 950), channels=1), out[:, ::2]):
+                    reads[0] += 1
+                    if len(numpy.unique(values)) != 1:
+                        mixed.append(numpy.unique(values))
+                if image.read_many([((10, 10), (1150, 950))], [out[:, ::2]])[0] != 0:
+                    mixed.append("no window")
+            image.close()
+        readers = [threading.Thread(target=read) for _ in range(2)]
+        for reader in readers:
+            reader.start()
+        for value in range(2, 60):
+            write_all(f"{path}@/win/y10+1150,x10+950.raw", bytes([value]) * (1150 * 950))
+        done.set()
+        for reader in readers:
+            reader.join()
+        self.assertEqual(mixed, [])
+        self.assertGreater(reads[0], 10)
+        print(f"tried: {reads[0]} reads beside 58 writes", flush=True)
+
+    def test_many_windows_in_one_call_are_those_of_single_calls(self):
+        rng = random.Random(9)
+        for switched_off in (False, True):
+            if switched_off:
+                os.environ["MDFS_CHANNEL"] = "off"
+                self.addCleanup(os.environ.pop, "MDFS_CHANNEL")
+            image = Image(self.path)
+            boxes, out = [], []
+            for number in range(100):
+                start = [rng.randrange(side) for side in SHAPE]
+                length = [rng.randrange(1, side - at + 1) for side, at in zip(SHAPE, start)]
+                step = 1 + number % 2
+                boxes.append((start, length))
+                out.append(numpy.zeros((length[0], length[1] * step, CHANNELS), numpy.uint8)[:, ::step])
+            wrong = {17: ((SHAPE[0], 0), (1, 1)), 60: ((0, 0), (SHAPE[0] + 1, 1)), 61: ((0,), (1,))}
+            asked = [wrong.get(number, box) for number, box in enumerate(boxes)]
+            result, each = image.read_many(asked, out)
+            self.assertEqual(result, -errno.ERANGE)
+            self.assertIn(b"range", LIBRARY.mdfs_last_error().lower())
+            for number, ((start, length), target) in enumerate(zip(boxes, out)):
+                if number in wrong:
+                    self.assertIn(each[number], (-errno.ERANGE, -errno.EINVAL))
+                    continue
+                self.assertEqual(each[number], target.size)
+                wanted = self.samples[start[0]:start[0] + length[0], start[1]:start[1] + length[1]]
+                self.assertTrue(numpy.array_equal(target, wanted), (number, start, length))
+            self.assertEqual(image.read_many([], []), (0, []))
+            image.close()
 
     def test_a_written_window_is_seen_at_once(self):
         image = Image(self.path)

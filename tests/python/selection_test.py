@@ -5,7 +5,7 @@ import unittest
 
 import numpy as np
 
-from mdfs._selection import result_shape, select
+from mdfs._selection import result_shape, select, simple_window
 
 
 def some_item(rng, length, arrays=True):
@@ -70,6 +70,26 @@ class SelectionTest(unittest.TestCase):
             for place, box in selection.boxes():
                 buffer[place] = array[tuple(slice(*run) for run in box)]
             np.testing.assert_array_equal(buffer[selection.residual], array[tuple(items)], str(items))
+
+    def test_a_usual_index_is_one_window_and_any_other_is_none(self):
+        rng, usual = random.Random(3), 0
+        for _ in range(4000):
+            shape = tuple(rng.choice([0, 1, 2, 5, 13]) for _ in range(rng.randrange(1, 5)))
+            array = np.arange(int(np.prod(shape))).reshape(shape)
+            index = some_index(rng, shape)
+            rank = len(shape) if len(shape) == 1 else rng.choice([len(shape), len(shape) - 1])
+            found = simple_window(index, shape, rank)
+            if found is None:
+                continue
+            usual += 1
+            starts, lengths, kept = found
+            box = array[tuple(slice(start, start + length) for start, length in zip(starts, lengths))]
+            self.assertEqual(len(starts), rank)
+            with self.subTest(shape=shape, index=index, rank=rank):
+                np.testing.assert_array_equal(box.reshape(kept), array[index])
+        self.assertGreater(usual, 300)
+        for other in ([0], True, np.int64(1), None, Ellipsis, (0, 0, 0), 5, -6, slice(0, 4, 2), slice(3, 3), "a"):
+            self.assertIsNone(simple_window(other, (5, 4), 2), other)
 
     def test_places_far_apart_are_not_read_with_all_between(self):
         selection = select([5, 90_000, 6], (100_000, 8), [64, 8])

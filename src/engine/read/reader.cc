@@ -20,6 +20,8 @@ constexpr std::uint64_t kReadAheadBytes = 8u << 20;
 constexpr std::uint64_t kPassBytes = 64u << 20;
 constexpr std::uint64_t kPassParts = 16384;  // the same for extents that are tiny
 constexpr std::uint64_t kChannelPassBytes = 4u << 20;
+// Of a read from the cache alone: those of one pass stay in a processor's cache for whoever takes them.
+constexpr std::uint64_t kCachedPassBytes = 256u << 10;
 // A plane across a volume has a row of one sample in each row of its extents, and as many misses of the processor's
 // cache: from some 0.1 ms of them on other threads help.
 constexpr std::uint64_t kRowsWorthSharing = 64u << 10;
@@ -36,6 +38,13 @@ std::uint64_t pass_bytes(const OpenObject& object, const geometry::Box* box, std
   };
   while (bytes > kPassParts && parts() > kPassParts) bytes = ceil_div(bytes, std::uint64_t{2});
   return bytes;
+}
+
+// The most bytes, `most` at most if a row allows it, that are whole rows, planes and so on of the box.
+std::uint64_t whole_rows(const geometry::Box& box, unsigned rank, std::uint64_t most) {
+  std::uint64_t unit = 1;
+  for (unsigned axis = rank; axis-- > 0 && unit * box.length[axis] <= most;) unit *= box.length[axis];
+  return most / unit * unit;
 }
 
 std::uint64_t rows_of(const OpenObject& object, const Transfer& transfer) {
@@ -184,20 +193,29 @@ Status Reader::read_window(OpenObject& object, const geometry::Window& window, s
   });
 }
 
-bool Reader::read_cached(OpenObject& object, const geometry::Window& window, MutableBytes into) {
+bool Reader::read_cached(OpenObject& object, const geometry::Window& window, MutableBytes into,
+                         const ReadProgress& progress) {
   if (!object.is_image() || window.channel || into.empty()) return false;
   const geometry::Box box = geometry::byte_box(*object.image, window);
-  if (pass_bytes(object, &box, 0, into.size()) < into.size()) return false;
-  const Transfer plan = plan_window(object, box, 0, into.size());
+  const std::uint64_t pass = whole_rows(box, object.rank, kCachedPassBytes);
   for (unsigned i = 0; i < kOptimisticReads; ++i) {
     const std::uint64_t before = object.swaps.load(std::memory_order_acquire);
     if (before % 2 != 0) {  // for as long as it takes to exchange buffers in memory
       const std::lock_guard wait(object.swapping);
       continue;
     }
-    if (!copy_cached(object, plan, into, true).empty()) return false;
+    if (i > 0) progress(0);
+    std::size_t parts = 0;
+    for (std::uint64_t done = 0; done < into.size();) {
+      const std::uint64_t bytes = pass_bytes(object, &box, done, std::min(pass, into.size() - done));
+      const Transfer plan = plan_window(object, box, done, bytes);
+      if (!copy_cached(object, plan, into.subspan(done, bytes), true).empty()) return false;
+      parts += plan.parts.size();
+      done += bytes;
+      if (done < into.size()) progress(done);
+    }
     if (object.swaps.load(std::memory_order_acquire) != before) continue;
-    core_.cache.count(plan.parts.size(), 0);
+    core_.cache.count(parts, 0);
     return true;
   }
   return false;

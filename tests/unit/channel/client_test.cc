@@ -100,6 +100,15 @@ TEST_F(ChannelClientTest, AWindowComesIntoTheDataArea) {
   EXPECT_TRUE(shows_the_image(request));
 }
 
+// The volume says that half of it is there, and then that it is not.
+TEST_F(ChannelClientTest, WhatWasReadyOfAWindowThatIsReadAgainIsSaidToBeVoid) {
+  const channel::Request request = whole(image_);
+  EXPECT_EQ(ask(request), 0);
+  EXPECT_EQ(client_->memory().slot(0).ready.load(), kSide * kSide / 2);
+  EXPECT_EQ(client_->memory().slot(0).changed, 1u);
+  EXPECT_TRUE(shows_the_image(request));
+}
+
 TEST_F(ChannelClientTest, EachInvalidFieldIsAnErrorOfItsRequestAlone) {
   channel::Request wrong = whole(image_);
   wrong.offset = kArea - kSide * kSide + 1;
