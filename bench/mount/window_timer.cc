@@ -1,10 +1,12 @@
-// Times preads of a file, or windows of an image by bind and pread, beside the floor that the disks set.
+// Times preads of a file, or windows of an image (by bind and pread, by one ioctl, or by libmdfs), beside the floor
+// that the disks set.
 // SPDX-License-Identifier: Apache-2.0
 //
 // All places are chosen before and all bytes compared after the reads, so that nothing but reads lies between two of
 // them: idle disks would gather credit, and a comparison would take the processor's caches.
 #include <fcntl.h>
 #include <mdfs/ioctl.h>
+#include <mdfs/mdfs.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -17,6 +19,7 @@
 #include <cstdint>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -46,6 +49,7 @@ struct Options {
   bool open_each = false;
   bool memory = false;
   bool one_call = false;
+  bool library = false;
   bool write = false;
   double rate = 0;
   double iops = 0;
@@ -146,6 +150,25 @@ void read_at_once(int fd, const mdfs_ioc_window& window, std::uint64_t bytes, ch
   std::memcpy(out, call.data() + sizeof window, bytes);
 }
 
+// An image that libmdfs has opened. With the channel, unless the mount or MDFS_CHANNEL refuses it.
+class LibraryImage {
+ public:
+  explicit LibraryImage(const std::string& path) {
+    if (::mdfs_open(path.c_str(), O_RDONLY, &image_) != 0) die(::mdfs_last_error());
+  }
+  ~LibraryImage() { ::mdfs_close(image_); }
+  LibraryImage(const LibraryImage&) = delete;
+  LibraryImage& operator=(const LibraryImage&) = delete;
+
+  void read(const mdfs_ioc_window& window, std::uint64_t bytes, char* out) const {
+    if (::mdfs_read_window(image_, &window, out, bytes, nullptr) != static_cast<ssize_t>(bytes))
+      die(::mdfs_last_error());
+  }
+
+ private:
+  mdfs_image* image_ = nullptr;
+};
+
 void add_floors(const Options& options, int fd, const bench::TimedImage& image,
                 const std::vector<mdfs_ioc_window>& windows, Result& result) {
   const auto count = static_cast<double>(options.count);
@@ -210,6 +233,8 @@ Result time_windows(const Options& options) {
   if (options.write) return time_writes(fd, image, windows, source, answers, options, std::move(result));
   if (options.warm)
     for (std::size_t i = 0; i < windows.size(); ++i) read_window(fd, windows[i], bytes, answers[i]);
+  std::optional<LibraryImage> library;
+  if (options.library) library.emplace(options.files.front());
   if (options.open_each) ::close(fd);
   for (std::size_t i = 0; i < windows.size(); ++i) {
     const auto start = Clock::now();
@@ -218,6 +243,8 @@ Result time_windows(const Options& options) {
       image.copy(windows[i], source, answers[i]);
     else if (options.one_call)
       read_at_once(fd, windows[i], bytes, answers[i]);
+    else if (library)
+      library->read(windows[i], bytes, answers[i]);
     else
       read_window(fd, windows[i], bytes, answers[i]);
     if (i >= options.warmup) result.times_ms.push_back(milliseconds_since(start));
@@ -267,6 +294,7 @@ int main(int argc, char** argv) {
   app.add_flag("--open", options.open_each, "each measurement opens the file anew");
   app.add_flag("--memory", options.memory, "copy windows out of the --source in memory instead: a floor");
   app.add_flag("--one-call", options.one_call, "small windows by MDFS_IOC_READ instead of bind and pread");
+  app.add_flag("--library", options.library, "windows by mdfs_read_window() of libmdfs instead of bind and pread");
   app.add_flag("--write", options.write, "write windows by bind and pwrite; needs --source, which the image must hold");
   app.add_option("--rate", options.rate, "bytes a second of a disk, for the floor; reads the extent table first");
   app.add_option("--iops", options.iops, "requests a second of a disk, for the floor");
