@@ -344,7 +344,7 @@ Result<std::unique_ptr<Handle>> open_view(Server& server, std::shared_ptr<const 
     MDFS_TRY_ASSIGN(views::TiffLayout layout, tiff_layout(info.geometry));
     handle->view = std::make_shared<views::TiffView>(server.volume(), spec.ino, std::move(layout));
   } else if (spec.kind == NodeKind::kZarrFile) {
-    MDFS_TRY_ASSIGN(handle->view, open_zarr_file(server.volume(), spec));
+    MDFS_TRY_ASSIGN(handle->view, open_zarr_file(server.volume(), spec, server.staging(), caller.uid));
     handle->chunk = chunk_window(info.geometry, spec.zarr);
   } else if (is_rendered(spec)) {
     if (can_write(flags)) return Error{Errc::kAccessDenied, kWritable};

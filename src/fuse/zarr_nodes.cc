@@ -97,7 +97,8 @@ Result<std::uint64_t> zarr_file_size(volume::Volume& volume, const NodeSpec& spe
   return level.geometry.extent_bytes();
 }
 
-Result<std::shared_ptr<views::View>> open_zarr_file(volume::Volume& volume, const NodeSpec& spec) {
+Result<std::shared_ptr<views::View>> open_zarr_file(volume::Volume& volume, const NodeSpec& spec,
+                                                    views::StagingPool& pool, std::uint32_t owner) {
   MDFS_TRY_ASSIGN(const LevelOfImage level, level_of(volume, spec));
   const Geometry& geometry = level.geometry;
   if (!views::is_inside(geometry, spec.zarr)) return Error{Errc::kNotFound, spec.canonical + ": outside the image"};
@@ -106,9 +107,11 @@ Result<std::shared_ptr<views::View>> open_zarr_file(volume::Volume& volume, cons
     view = std::make_shared<views::TextView>(views::zarr_group_json(level.image, level.stored));
   } else if (spec.zarr.kind == ZarrKind::kArrayMetadata) {
     view = std::make_shared<views::TextView>(views::zarr_array_json(geometry));
+  } else if (spec.zarr.level == 0) {
+    view = std::make_shared<views::ZarrChunk>(volume, spec.ino, geometry, views::extent_of(geometry, spec.zarr));
   } else {
-    view = std::make_shared<views::ZarrChunk>(volume, spec.ino, geometry, spec.zarr.level,
-                                              views::extent_of(geometry, spec.zarr));
+    view = std::make_shared<views::ZarrChunk>(volume, spec.ino, level.image, spec.zarr.level,
+                                              views::extent_of(geometry, spec.zarr), pool, owner);
   }
   return view;
 }

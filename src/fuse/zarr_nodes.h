@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "fuse/node_table.h"
+#include "views/staging.h"
 #include "volume/volume.h"
 
 namespace mdfs::fuse {
@@ -28,7 +29,9 @@ Status check_zarr_node(volume::Volume& volume, const NodeSpec& spec);
 // Exact. The node exists.
 Result<std::uint64_t> zarr_file_size(volume::Volume& volume, const NodeSpec& spec);
 // The node exists, or did a moment ago: kNotFound if the image has become smaller.
-Result<std::shared_ptr<views::View>> open_zarr_file(volume::Volume& volume, const NodeSpec& spec);
+// Computed chunks of levels count against `owner` in the pool.
+Result<std::shared_ptr<views::View>> open_zarr_file(volume::Volume& volume, const NodeSpec& spec,
+                                                    views::StagingPool& pool, std::uint32_t owner);
 // The samples of the image that a chunk shows; nothing for other nodes, and for chunks of
 // levels, which the kernel does not cache. The node is inside the image.
 std::optional<geometry::Window> chunk_window(const geometry::Geometry& geometry, const views::ZarrName& name);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "geometry/level.h"
 #include "views/level_view.h"
 
 namespace mdfs::views {
@@ -68,14 +69,27 @@ void fill_padded(const PaddedExtent& extent, std::uint64_t offset, ConstBytes in
   MDFS_CHECK(inside.empty());
 }
 
-ZarrChunk::ZarrChunk(volume::Volume& volume, volume::Ino image, const geometry::Geometry& geometry, unsigned level,
+ZarrChunk::ZarrChunk(volume::Volume& volume, volume::Ino image, const geometry::Geometry& geometry,
                      const geometry::Coord& extent)
     : volume_(volume),
       image_(image),
-      level_(level),
+      geometry_(geometry),
       extent_(padded_extent(geometry, window_of_extent(geometry, extent))),
       size_(geometry.extent_bytes()),
       reader_(volume, image, raw_window(geometry, extent)) {}
+
+ZarrChunk::ZarrChunk(volume::Volume& volume, volume::Ino image, const geometry::Geometry& geometry, unsigned level,
+                     const geometry::Coord& extent, StagingPool& pool, std::uint32_t owner)
+    : volume_(volume),
+      image_(image),
+      geometry_(geometry),
+      level_(level),
+      pool_(&pool),
+      owner_(owner),
+      extent_(padded_extent(geometry::level_geometry(geometry, level),
+                            window_of_extent(geometry::level_geometry(geometry, level), extent))),
+      size_(geometry.extent_bytes()),
+      reader_(volume, image, raw_window(geometry::level_geometry(geometry, level), extent)) {}
 
 Result<std::size_t> ZarrChunk::read(std::uint64_t offset, MutableBytes into, const engine::Stop& stop) {
   return read_padded(offset, into, false, stop);
@@ -85,15 +99,23 @@ Result<std::size_t> ZarrChunk::read_newest(std::uint64_t offset, MutableBytes in
   return read_padded(offset, into, true, stop);
 }
 
+Result<std::size_t> ZarrChunk::read_level(std::uint64_t offset, MutableBytes into, const engine::Stop& stop) {
+  const std::lock_guard lock(mutex_);
+  if (computed_) return computed_->read(offset, into, stop);
+  const Status stored = read_stored_level(volume_, image_, level_, window(), offset, into, stop);
+  if (stored.ok()) return into.size();
+  if (stored.error().code != Errc::kReadOnly) return stored.error();
+  const WindowName name{window(), Format::kRaw, level_};
+  MDFS_TRY_ASSIGN(computed_, LevelView::open(volume_, image_, geometry_, name, *pool_, owner_, stop));
+  return computed_->read(offset, into, stop);
+}
+
 Result<std::size_t> ZarrChunk::read_padded(std::uint64_t offset, MutableBytes into, bool newest,
                                            const engine::Stop& stop) {
   if (offset >= size_) return std::size_t{0};
   into = into.first(static_cast<std::size_t>(std::min<std::uint64_t>(into.size(), size_ - offset)));
   const auto read_inside = [&](std::uint64_t from, MutableBytes bytes) -> Result<std::size_t> {
-    if (level_ > 0) {
-      MDFS_TRY(read_stored_level(volume_, image_, level_, window(), from, bytes, stop));
-      return bytes.size();
-    }
+    if (level_ > 0) return read_level(from, bytes, stop);
     return newest ? reader_.read_newest(from, bytes, stop) : reader_.read(from, bytes, stop);
   };
   if (extent_.inside == extent_.extent) return read_inside(offset, into);

@@ -34,9 +34,13 @@ void fill_padded(const PaddedExtent& extent, std::uint64_t offset, ConstBytes in
 // The decoded samples of one extent in one version of the image; what lies outside the image is zero. Any thread.
 class ZarrChunk final : public View {
  public:
-  // Of a level; 0 is the image. The geometry is that of the level, and the extent lies in its grid (abort).
-  ZarrChunk(volume::Volume& volume, volume::Ino image, const geometry::Geometry& geometry, unsigned level,
+  // Of the image. The extent lies in its grid (abort).
+  ZarrChunk(volume::Volume& volume, volume::Ino image, const geometry::Geometry& geometry,
             const geometry::Coord& extent);
+  // Of a stored level of the image. What is not built is computed where it cannot be stored, within the bounds of
+  // LevelView, and kept in the pool. The extent lies in the grid of the level (abort).
+  ZarrChunk(volume::Volume& volume, volume::Ino image, const geometry::Geometry& geometry, unsigned level,
+            const geometry::Coord& extent, StagingPool& pool, std::uint32_t owner);
 
   const geometry::Window& window() const { return reader_.file()->window; }
   std::uint64_t size_bytes() const override { return size_; }
@@ -45,14 +49,20 @@ class ZarrChunk final : public View {
   bool may_cache() const override { return level_ == 0; }  // the kernel is not told of changes of levels
 
  private:
+  Result<std::size_t> read_level(std::uint64_t offset, MutableBytes into, const engine::Stop& stop);
   Result<std::size_t> read_padded(std::uint64_t offset, MutableBytes into, bool newest, const engine::Stop& stop);
 
   volume::Volume& volume_;
   const volume::Ino image_;
-  const unsigned level_;
+  const geometry::Geometry geometry_;  // of the image
+  const unsigned level_ = 0;
+  StagingPool* const pool_ = nullptr;  // null: of the image
+  const std::uint32_t owner_ = 0;
   const PaddedExtent extent_;
   const std::uint64_t size_;
   WindowReader reader_;  // of the part inside the image, for level 0
+  std::mutex mutex_;     // guards the next; held while it is computed
+  std::shared_ptr<View> computed_;
 };
 
 }  // namespace mdfs::views

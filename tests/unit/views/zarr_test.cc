@@ -205,7 +205,7 @@ RC_GTEST_FIXTURE_PROP(ZarrChunkTest, AChunkIsItsExtentPaddedWithZeros, ()) {
   for (unsigned axis = 0; axis < rank; ++axis) start[axis] = at[axis] * padded.extent[axis];
   geometry::copy_box(rank, padded.inside, image, shape, start, expected, padded.extent, {});
 
-  ZarrChunk chunk(volume_, ino, geometry, 0, at);
+  ZarrChunk chunk(volume_, ino, geometry, at);
   RC_ASSERT(chunk.size_bytes() == expected.size());
   const auto offset = *rc::gen::inRange<std::size_t>(0, expected.size() + 3);
   ByteVector piece(*rc::gen::inRange<std::size_t>(0, expected.size() + 3), std::byte{0x55});
