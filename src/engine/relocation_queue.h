@@ -23,6 +23,20 @@ struct RelocationCandidate {
   RelocationReason reason = RelocationReason::kInStrips;
 };
 
+// Calls of the engine by this thread, while it exists, are not activity of users: the engine stays quiet. They do not
+// nest.
+class BackgroundScope {
+ public:
+  BackgroundScope() { in_background() = true; }
+  BackgroundScope(const BackgroundScope&) = delete;
+  BackgroundScope& operator=(const BackgroundScope&) = delete;
+  ~BackgroundScope() { in_background() = false; }
+  static bool& in_background() {
+    thread_local bool inside = false;
+    return inside;
+  }
+};
+
 // All candidates: objects with strips, and objects with extents away from home. In memory only: an object with strips
 // joins when it is opened. Any thread; the mutex is a leaf.
 class RelocationQueue {
@@ -30,6 +44,7 @@ class RelocationQueue {
   explicit RelocationQueue(store::Store& store) : homes_(store) {}
 
   void note_activity(Environment& environment) {
+    if (BackgroundScope::in_background()) return;
     last_activity_ns_.store(environment.monotonic_ns(), std::memory_order_relaxed);
   }
   std::int64_t idle_ns(Environment& environment) const {

@@ -73,6 +73,10 @@ Turn Relocator::turn() {
   while (spread_nodes())
     if (slice_is_over() || stopping_) return {true, idle ? 0 : wait_of_busy_ns()};
   std::deque<RelocationCandidate> queue = candidates(idle && volume_.store().is_whole(), home);
+  if (queue.empty() && idle && home && volume_.store().is_whole() && !volume_.store().holds_still()) {
+    const auto pause = [&] { return slice_is_over() || !engine.is_quiet(); };
+    if (volume_.build_levels(pause, [&] { return stopping_.load(); })) return {true, 0};
+  }
   if (queue.empty()) {
     if (home && engine.extents_away_from_home() > 0) return {false, free_home_blocks(begin_ns)};
     return {false, engine.relocation_candidates().empty() ? kNothingNs : kLookNs};

@@ -25,7 +25,8 @@ namespace mdfs::maintenance {
 // writes. Rewritten extents move to their home blocks, unless an operation is running that moves data. An object that
 // cannot be read is left alone; its reader gets the error. The relocator commits only to make home blocks free.
 // Before the queue, it spreads tree nodes that were written when the volume had fewer disks (Members::spread_nodes). It
-// rewrites and commits them while no disk is missing. Any thread; one turn at a time.
+// rewrites and commits them while no disk is missing. Behind the queue, on an idle volume with all disks, it builds
+// extents of resolution levels (MaintainedVolume::build_levels). Any thread; one turn at a time.
 class Relocator {
  public:
   // `moves_data`: true while an operation moves data. The volume must outlive the relocator.

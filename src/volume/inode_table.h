@@ -49,6 +49,7 @@ struct Inode {
   std::int64_t object_used_ns = 0;  // monotonic; end of the last use
 
   LevelGuard level_guard;
+  std::atomic<bool> levels_built{false};  // found so in the background; no writer came since
   std::mutex
       level_mutex;  // held while an extent of a level is built, so that its memory is bounded; taken first of all
 

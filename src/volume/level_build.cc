@@ -7,7 +7,9 @@
 #include <array>
 
 #include "base/checked.h"
+#include "base/log.h"
 #include "base/stop.h"
+#include "engine/relocation_queue.h"
 #include "volume/level_use.h"
 #include "volume/volume_impl.h"
 
@@ -56,6 +58,8 @@ struct VolumeImpl::LevelJob {
   unsigned level = 0;
   geometry::Window window;
   std::uint64_t offset = 0, length = 0;  // of the window's bytes
+  const engine::Stop& pause;             // asked before an extent is built, but the first one
+  unsigned built = 0;                    // extents
   std::shared_ptr<const LevelSet> set;
   std::vector<geometry::Geometry> levels;  // the image, and each level up to `level`
 
@@ -74,7 +78,7 @@ Result<bool> VolumeImpl::read_level(Ino ino, unsigned level, const geometry::Win
   const Pin pin = table_.pin(ino);
   for (;;) {
     MDFS_TRY(engine::stopped(stop));
-    LevelJob job{*pin, stop, level, window, offset, length, {}, {}};
+    LevelJob job{*pin, stop, level, window, offset, length, {}, 0, {}, {}};
     {
       MDFS_TRY_ASSIGN(const ObjectUse use, open_objects_.use(*pin));
       if (!use.levels() || level == 0 || level > use.levels()->objects.size()) return false;
@@ -190,7 +194,71 @@ Result<VolumeImpl::LevelState> VolumeImpl::need_extent(LevelJob& job, unsigned l
                                 [&](const geometry::Coord& source) { return need_extent(job, level - 1, source); }));
     if (state != LevelState::kBuilt) return state;
   }
+  if (job.built > 0) MDFS_TRY(engine::stopped(job.pause));
+  ++job.built;
   return build_extent(job, level, extent);
+}
+
+// ---- in the background
+
+void VolumeImpl::queue_levels(Inode& inode, std::uint64_t from) {
+  inode.levels_built = false;
+  const std::lock_guard lock(level_queue_mutex_);
+  if (level_queue_.size() < kMostQueuedLevels) level_queue_.insert_or_assign(inode.ino, from);
+}
+
+bool VolumeImpl::build_levels(const engine::Stop& pause, const engine::Stop& stop) {
+  const engine::BackgroundScope background;
+  while (stores_levels()) {
+    std::pair<Ino, std::uint64_t> next;
+    {
+      const std::lock_guard lock(level_queue_mutex_);
+      if (level_queue_.empty()) return false;
+      auto entry = level_queue_.upper_bound(level_queue_last_);
+      if (entry == level_queue_.end()) entry = level_queue_.begin();
+      next = *entry;
+      level_queue_last_ = next.first;
+      level_queue_.erase(entry);
+    }
+    const auto built = build_levels_of(next.first, next.second, pause, stop);
+    if (!built.ok() && !is_passed_over(built.error()))
+      spdlog::warn("levels of inode {} cannot be built: {}", next.first, built.error().message());
+    if (!built.ok() || !*built) continue;
+    const std::lock_guard lock(level_queue_mutex_);
+    level_queue_.emplace(next.first, **built);  // unless a writer has queued it
+    if ((pause && pause()) || (stop && stop())) return true;
+  }
+  return false;
+}
+
+Result<std::optional<std::uint64_t>> VolumeImpl::build_levels_of(Ino ino, std::uint64_t from, const engine::Stop& pause,
+                                                                 const engine::Stop& stop) {
+  const Pin pin = table_.pin(ino);
+  pin->levels_built = true;  // a writer that comes now makes it false
+  LevelJob job{*pin, stop, 0, {}, 0, 0, pause, 0, {}, {}};
+  {
+    MDFS_TRY_ASSIGN(const ObjectUse use, open_objects_.use(*pin));
+    if (!use.levels()) return std::optional<std::uint64_t>();
+    job.set = use.levels();
+    MDFS_TRY_ASSIGN(const geometry::Geometry geometry, current_geometry(ino, use));
+    job.level = std::min(static_cast<unsigned>(job.set->objects.size()), geometry::level_count(geometry));
+    job.levels.push_back(geometry);
+  }
+  for (unsigned n = 0; n < job.level; ++n) job.levels.push_back(geometry::geometry_above(job.levels.back()));
+  const geometry::Geometry& top = job.levels.back();
+  const geometry::Coord grid = top.grid();
+  const std::uint64_t count = job.level == 0 ? 0 : geometry::extent_count(top.rank, grid);
+  for (std::uint64_t number = from; number < count; ++number) {
+    geometry::Coord extent{};
+    std::uint64_t rest = number;
+    for (unsigned axis = top.rank; axis-- > 0; rest /= grid[axis]) extent[axis] = rest % grid[axis];
+    const Result<LevelState> state = need_extent(job, job.level, extent);
+    if (!state.ok() && state.error().code == Errc::kCancelled) return std::optional(number);
+    MDFS_TRY_ASSIGN(const LevelState reached, state);
+    if (reached == LevelState::kChanged) return std::optional(number);
+    if (reached == LevelState::kCannotBeStored) break;  // a reader computes it
+  }
+  return std::optional<std::uint64_t>();
 }
 
 // Every extent below has been built.

@@ -31,6 +31,7 @@ engine::GridBox extents_of(const geometry::Geometry& geometry, const geometry::S
 Result<VolumeImpl::LevelWrite> VolumeImpl::begin_write(Inode& inode, const ObjectUse& use,
                                                        const geometry::SampleBox& box) {
   if (!use.levels()) return LevelWrite();
+  queue_levels(inode);
   geometry::Geometry geometry = *use.geometry();
   auto writing = std::make_unique<LevelGuard::Write>(inode.level_guard, geometry.rank, box);
   geometry::SampleBox above = box;
@@ -92,6 +93,7 @@ Status VolumeImpl::set_levels(Ino ino, unsigned count, geometry::Reduction reduc
     });
   }
   if (!status.ok()) return status;
+  if (count > 0) queue_levels(*pin);
   for (const Ino object : gone) {
     const Pin level = table_.pin(object);
     level->unlinked = true;  // frees it when the pin, or its last reader, lets go
@@ -144,6 +146,7 @@ Result<std::pair<unsigned, geometry::Reduction>> VolumeImpl::stored_levels(Ino i
   MDFS_TRY_ASSIGN(const ObjectUse use, open_objects_.use(*pin));
   if (!use.geometry()) return Error{Errc::kNotImage, fmt::format("inode {}", ino)};
   if (!use.levels()) return std::pair(0u, geometry::Reduction::kMean);
+  if (!pin->levels_built) queue_levels(*pin);
   MDFS_TRY_ASSIGN(const geometry::Geometry geometry, current_geometry(ino, use));
   return std::pair(std::min(static_cast<unsigned>(use.levels()->objects.size()), geometry::level_count(geometry)),
                    use.levels()->reduction);

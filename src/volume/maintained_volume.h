@@ -20,6 +20,9 @@ class MaintainedVolume : public Volume {
   // The data of a file or image, which stay open while the pointer is held. kNotFound; kIsDirectory and
   // kInvalidArgument: an inode without data.
   virtual Result<std::shared_ptr<engine::OpenObject>> open_object(Ino ino) = 0;
+  // Builds extents of stored levels until `pause`, which is asked after each one, or `stop`, which also ends one that
+  // is being built. Works on images that were written or looked at since they were whole. True: some extents are left.
+  virtual bool build_levels(const engine::Stop& pause, const engine::Stop& stop) = 0;
   // The number of calls that are reading data. Long work waits briefly for them.
   virtual const std::atomic<unsigned>& readers() const = 0;
   // Called after disks were added, removed or resized; and after placements changed, also by such changes.

@@ -127,6 +127,7 @@ class VolumeImpl final : public MaintainedVolume {
   Status set_levels(Ino ino, unsigned count, geometry::Reduction reduction) override;
   Result<std::pair<unsigned, geometry::Reduction>> stored_levels(Ino ino) override;
   Result<LevelsInfo> levels_info(Ino ino, const engine::Stop& stop) override;
+  bool build_levels(const engine::Stop& pause, const engine::Stop& stop) override;
   Result<bool> read_level(Ino ino, unsigned level, const geometry::Window& window, std::uint64_t offset,
                           std::uint64_t length, const LevelSink& sink, const engine::Stop& stop) override;
   Result<engine::WindowPlan> plan_window(Ino ino, const geometry::Window& window, const engine::Stop& stop) override;
@@ -235,6 +236,11 @@ class VolumeImpl final : public MaintainedVolume {
   enum class LevelState : std::uint8_t { kBuilt, kChanged, kCannotBeStored };
   struct LevelJob;  // level_build.cc
   bool stores_levels() const;
+  // The next calls of build_levels() work on the image.
+  void queue_levels(Inode& inode, std::uint64_t from = 0);
+  // From an extent of the coarsest stored level on. Returns the one that is next; nothing: all are built.
+  Result<std::optional<std::uint64_t>> build_levels_of(Ino ino, std::uint64_t from, const engine::Stop& pause,
+                                                       const engine::Stop& stop);
   Result<LevelState> read_level_once(Inode& inode, LevelJob& job, const LevelSink& sink);
   Result<LevelState> need_extent(LevelJob& job, unsigned level, const geometry::Coord& extent);
   Result<LevelState> build_extent(LevelJob& job, unsigned level, const geometry::Coord& extent);
@@ -305,6 +311,11 @@ class VolumeImpl final : public MaintainedVolume {
   VolumeFragmentation fragmentation_;         // of the last whole round
   VolumeFragmentation fragmentation_so_far_;  // of this round
   Ino fragmentation_next_ = 0;                // start of the next part
+
+  static constexpr std::size_t kMostQueuedLevels = 65536;  // others are built when they are read
+  std::mutex level_queue_mutex_;                           // guards the next two; a leaf
+  std::map<Ino, std::uint64_t> level_queue_;               // images, and where to begin
+  Ino level_queue_last_ = 0;
 
   std::mutex orphans_mutex_;  // guards the next three
   std::condition_variable orphans_changed_;

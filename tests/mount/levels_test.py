@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import struct
+import time
 
 import harness
 from harness import make_image, MDFS, read_all, run, write_all
@@ -99,11 +100,19 @@ class Levels(harness.MountTest):
                 window = RNG.integers(0, 65536, size=(31, 17), dtype="u2")
                 np.save(self.at(f"{reduction}@/win/y{y}+31,x{x}+17.npy"), window)
                 data[y:y + 31, x:x + 17] = window
-                self.assertLess(self.levels(reduction)[0]["built"], self.levels(reduction)[0]["extents"])
             os.truncate(self.at(reduction), 455 * 2 * 100)
             self.same(self.at(f"{reduction}@/win/l1.npy"), reduce(data[:100]))
             run(MDFS, "image", "levels", "--set", "none", self.at(reduction))
             self.assertEqual(self.levels(reduction), [])
+
+    def test_an_idle_volume_builds_levels(self):
+        data = self.image("scan", (301, 455))
+        run(MDFS, "image", "levels", "--set", "3", self.at("scan"))
+        end = time.monotonic() + 120
+        while any(one["built"] < one["extents"] for one in self.levels("scan")):
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.2)
+        self.same(self.at("scan@/win/l1.npy"), self.halved(data))
 
     def test_levels_are_arrays_of_the_zarr_group(self):
         data = self.image("scan", (301, 455))
@@ -135,6 +144,27 @@ class Levels(harness.MountTest):
         self.assertErrno(errno.ENOENT, os.stat, self.at("scan@/win/l7.raw"))
         self.assertErrno(errno.ENOENT, os.stat, self.at("scan@/win/l1,x20.raw"))
         self.assertEqual(os.stat(self.at("scan@/win/l6.raw")).st_mode & 0o777, 0o444)
+
+    def test_a_read_only_volume_computes_what_is_not_built(self):
+        volume = harness.Mounted()
+        self.addCleanup(volume.remove)
+        path = f"{volume.path}/scan"
+        make_image(path, (301, 455))
+        data = RNG.integers(0, 256, (301, 455), "u1")
+        write_all(path, data.tobytes())
+        volume.unmount()
+        volume.mount()
+        run(MDFS, "image", "levels", "--set", "2", path)
+        volume.unmount()
+        volume.mount("ro")
+        level = self.halved(data)
+        height, width = json.loads(read_all(f"{path}@/ome.zarr/1/zarr.json"))["chunk_grid"]["configuration"][
+            "chunk_shape"]
+        self.same(f"{path}@/win/l1.npy", level)
+        chunk = np.frombuffer(read_all(f"{path}@/ome.zarr/1/c/0/0"), "u1").reshape(height, width)
+        part = level[:height, :width]
+        np.testing.assert_array_equal(chunk[:part.shape[0], :part.shape[1]], part)
+        self.assertEqual(len(os.listdir(f"{path}@/dz_files")), 10)
 
 
 if __name__ == "__main__":

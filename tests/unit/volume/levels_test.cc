@@ -13,6 +13,7 @@
 #include "geometry/level.h"
 #include "geometry/reduce.h"
 #include "store/check/check.h"
+#include "volume/maintained_volume.h"
 
 namespace mdfs::volume {
 namespace {
@@ -115,6 +116,10 @@ class LevelsTest : public VolumeTest {
     return "";
   }
   void change_at_random(Ino ino);
+  // As an idle volume does.
+  bool build(const engine::Stop& pause) {
+    return dynamic_cast<MaintainedVolume&>(volume()).build_levels(pause, engine::Stop());
+  }
 
   std::mt19937_64 random_{11};
 };
@@ -196,6 +201,7 @@ TEST_F(LevelsTest, AnyInterleavingOfChangesCommitsCutsAndReadsGivesTheReductionO
     for (int step = 0; step < 60; ++step) {
       const std::string when = std::string(one.name) + ", step " + std::to_string(step);
       change_at_random(ino);
+      if (random_() % 4 == 0) build([&] { return random_() % 8 == 0; });
       if (random_() % 3 == 0) expect_levels(volume(), ino, when);
       if (random_() % 10 == 0) {
         mount();
@@ -231,6 +237,9 @@ TEST_F(LevelsTest, WritersAndReadersAtTheSameTimeSeeOneState) {
       }));
     done = true;
   });
+  std::thread builder([&] {
+    while (!done) build([&] { return done.load(); });
+  });
   std::byte last{0};
   while (!done) {
     for (unsigned level = 1; level <= 3; ++level) {
@@ -244,6 +253,7 @@ TEST_F(LevelsTest, WritersAndReadersAtTheSameTimeSeeOneState) {
     }
   }
   writer.join();
+  builder.join();
   expect_levels(volume(), ino, "in the end");
 }
 
@@ -262,6 +272,29 @@ TEST_F(LevelsTest, AnExtentThatHasBeenBuiltIsReadFromTheDisksAfterAMount) {
   write_random(ino, 0, 1);  // the corner: one extent of each level stands above it
   EXPECT_EQ(volume().levels_info(ino, {})->levels[0].built, 3u);
   EXPECT_EQ(volume().levels_info(ino, {})->levels[1].built, 0u);
+}
+
+TEST_F(LevelsTest, AnIdleVolumeBuildsExtentByExtentUntilAllAreBuilt) {
+  const Ino ino = make_image("i", made({200, 300}, {16, 16}, "yx"), 3);
+  write_random(ino, 0, 200 * 300);
+  const engine::Stop at_once = [] { return true; };
+  const auto count_turns = [&] {
+    unsigned turns = 1;
+    while (build(at_once)) ++turns;
+    return turns;
+  };
+  EXPECT_EQ(count_turns(), 70u + 20u + 6u);
+  const auto info = volume().levels_info(ino, {});
+  ASSERT_OK(info);
+  for (const auto& level : info->levels) EXPECT_EQ(level.built, level.extents);
+  expect_levels(volume(), ino, "built");
+  write_random(ino, 0, 1);
+  EXPECT_EQ(count_turns(), 3u);
+  mount();
+  EXPECT_FALSE(build({}));
+  EXPECT_OK(volume().stored_levels(ino));  // looked at
+  EXPECT_FALSE(build({}));
+  expect_levels(volume(), ino, "mounted again");
 }
 
 TEST_F(LevelsTest, LevelsGoWithTheirImageAndLeaveNoBlocks) {
