@@ -117,6 +117,16 @@ SampleBox box_below(const Geometry& upper, const SampleBox& box) {
   return below;
 }
 
+SampleBox whole_extents(const Geometry& geometry, const SampleBox& box) {
+  SampleBox whole = box;
+  for (unsigned axis = 0; axis < geometry.rank; ++axis) {
+    const std::uint64_t side = geometry.extent[axis];
+    whole.first[axis] = box.first[axis] / side * side;
+    whole.last[axis] = checked_mul(ceil_div(box.last[axis], side), side).value_or(UINT64_MAX);
+  }
+  return whole;
+}
+
 SampleBox box_of_bytes(unsigned rank, const Coord& lengths, std::uint64_t sample_bytes, std::uint64_t offset,
                        std::uint64_t length) {
   SampleBox box;

@@ -45,6 +45,8 @@ SampleBox box_of(const Geometry& geometry, const Window& window);
 // without regard to the end of the image.
 SampleBox box_above(const Geometry& upper, const SampleBox& box);
 SampleBox box_below(const Geometry& upper, const SampleBox& box);
+// The extents that hold any of these samples.
+SampleBox whole_extents(const Geometry& geometry, const SampleBox& box);
 // A box around bytes [offset, offset + length) of an array of these lengths, whose first axis has no end. Not empty
 // unless `length` is 0.
 SampleBox box_of_bytes(unsigned rank, const Coord& lengths, std::uint64_t sample_bytes, std::uint64_t offset,

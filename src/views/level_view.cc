@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <vector>
 
 #include "base/check.h"
@@ -19,7 +20,8 @@ namespace {
 
 using geometry::Geometry;
 
-constexpr unsigned kLevelAttempts = 8;                         // at a version that lasts until its last row
+constexpr unsigned kLevelAttempts = 8;  // at a version that lasts until its last row
+constexpr unsigned kAnyAttempts = std::numeric_limits<unsigned>::max();
 constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 20;  // that are reduced at once, or the fewest rows
 constexpr std::size_t kPlanes = 0, kRows = 1, kColumns = 2;
 
@@ -132,7 +134,7 @@ class StoredLevelView final : public View {
   std::uint64_t size_bytes() const override { return file_.size_bytes(); }
   Result<std::size_t> read(std::uint64_t offset, MutableBytes into, const engine::Stop& stop) override {
     return read_view(file_, offset, into, [&](std::uint64_t at, MutableBytes bytes) {
-      return read_stored_level(volume_, image_, level_, file_.window, at, bytes, stop);
+      return read_stored_level(volume_, image_, level_, file_.window, at, bytes, kAnyAttempts, stop);
     });
   }
 
@@ -146,12 +148,12 @@ class StoredLevelView final : public View {
 }  // namespace
 
 Status read_stored_level(volume::Volume& volume, volume::Ino image, unsigned level, const geometry::Window& window,
-                         std::uint64_t offset, MutableBytes into, const engine::Stop& stop) {
+                         std::uint64_t offset, MutableBytes into, unsigned attempts, const engine::Stop& stop) {
   const auto take = [&](std::uint64_t at, ConstBytes bytes) -> Status {
     std::copy(bytes.begin(), bytes.end(), into.begin() + static_cast<std::ptrdiff_t>(at - offset));
     return {};
   };
-  MDFS_TRY_ASSIGN(const bool read, volume.read_level(image, level, window, offset, into.size(), take, stop));
+  MDFS_TRY_ASSIGN(const bool read, volume.read_level(image, level, window, offset, into.size(), take, attempts, stop));
   if (read) return {};
   return {Errc::kReadOnly, fmt::format("level {} is not built here, and cannot be stored now", level)};
 }
@@ -162,19 +164,32 @@ Result<std::shared_ptr<View>> LevelView::open(volume::Volume& volume, volume::In
   MDFS_CHECK(name.level > 0);
   MDFS_TRY_ASSIGN(ViewFile file, view_window(geometry, name));
   MDFS_TRY_ASSIGN(const auto stored, volume.stored_levels(image));
-  if (name.level <= stored.first) {
+  // A stored level of which writers leave no version long enough is computed, if that has bounds, as one that is not
+  // stored: that reads a version of the image, which they do not end.
+  const auto read_stored = [&](unsigned level, const ViewFile& wanted,
+                               unsigned attempts) -> Result<std::unique_ptr<Staging>> {
+    MDFS_TRY_ASSIGN(auto staging, Staging::create(pool, owner, wanted.data_bytes));
+    const auto keep = [&](std::uint64_t offset, ConstBytes bytes) { return staging->write(offset, bytes); };
+    MDFS_TRY_ASSIGN(const bool read,
+                    volume.read_level(image, level, wanted.window, 0, wanted.data_bytes, keep, attempts, stop));
+    return read ? std::move(staging) : nullptr;
+  };
+  const bool is_stored = name.level <= stored.first;
+  if (is_stored) {
     if (file.data_bytes > pool.limits().window_bytes)
       return std::shared_ptr<View>(std::make_shared<StoredLevelView>(volume, image, std::move(file), name.level));
-    MDFS_TRY_ASSIGN(auto staging, Staging::create(pool, owner, file.data_bytes));
-    const auto keep = [&](std::uint64_t offset, ConstBytes bytes) { return staging->write(offset, bytes); };
-    MDFS_TRY_ASSIGN(const bool read, volume.read_level(image, name.level, file.window, 0, file.data_bytes, keep, stop));
-    if (read) return std::shared_ptr<View>(new LevelView(std::move(file), std::move(staging)));
+    MDFS_TRY_ASSIGN(auto staging, read_stored(name.level, file, kStoredAttempts));
+    if (staging) return std::shared_ptr<View>(new LevelView(std::move(file), std::move(staging)));
   }
   if (file.data_bytes > pool.limits().window_bytes)
     return Error{Errc::kTooBig, fmt::format("a window of {} bytes; the mount computes at most {}", file.data_bytes,
                                             pool.limits().window_bytes)};
   for (unsigned lowest = std::min(stored.first, name.level - 1);; --lowest) {
     const LevelSource source = level_source(geometry, name, lowest);
+    if (!source.is_in_bounds() && is_stored) {
+      MDFS_TRY_ASSIGN(auto staging, read_stored(name.level, file, kAnyAttempts));
+      if (staging) return std::shared_ptr<View>(new LevelView(std::move(file), std::move(staging)));
+    }
     if (!source.is_in_bounds())
       return Error{Errc::kTooBig, fmt::format("a window of level {} stands for {} bytes of level {} in rows of {}; at "
                                               "most {} in rows of {} are read",
@@ -184,10 +199,8 @@ Result<std::shared_ptr<View>> LevelView::open(volume::Volume& volume, volume::In
     const Tower tower = tower_of(geometry, name, lowest);
     MDFS_TRY_ASSIGN(auto staging, Staging::create(pool, owner, file.data_bytes));
     if (lowest > 0) {
-      MDFS_TRY_ASSIGN(auto samples, Staging::create(pool, owner, below.data_bytes));
-      const auto keep = [&](std::uint64_t offset, ConstBytes bytes) { return samples->write(offset, bytes); };
-      MDFS_TRY_ASSIGN(const bool read, volume.read_level(image, lowest, below.window, 0, below.data_bytes, keep, stop));
-      if (!read) continue;
+      MDFS_TRY_ASSIGN(auto samples, read_stored(lowest, below, 1));
+      if (!samples) continue;
       LevelView view(std::move(below), std::move(samples));
       MDFS_TRY(reduce_into(*staging, tower, stored.second, view, stop));
       return std::shared_ptr<View>(new LevelView(std::move(file), std::move(staging)));

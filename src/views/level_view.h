@@ -13,16 +13,19 @@
 
 namespace mdfs::views {
 
+// At a stored level that writers change, before it is computed instead.
+inline constexpr unsigned kStoredAttempts = 3;
+
 // Bytes of a window of a stored level, of one state of the image. kReadOnly: they have not been built, and cannot be
-// stored now.
+// stored now, or writers changed what they are made of in each of the attempts.
 Status read_stored_level(volume::Volume& volume, volume::Ino image, unsigned level, const geometry::Window& window,
-                         std::uint64_t offset, MutableBytes into, const engine::Stop& stop);
+                         std::uint64_t offset, MutableBytes into, unsigned attempts, const engine::Stop& stop);
 
 // A window of a level of one version of the image, which later writes do not change. Each level is the reduction of the
 // level below (geometry/reduce.h). Stored levels are read, and what they lack is built. The samples of levels that are
-// not stored, or cannot be, are made from the coarsest stored level below, or from the image. A window of a stored
-// level that is larger than staged windows may be is not kept: each read then sees one state of the image, and the next
-// read perhaps another one.
+// not stored, or cannot be, or change all the time, are made from the coarsest stored level below, or from the image. A
+// window of a stored level that is larger than staged windows may be is not kept: each read then sees one state of the
+// image, and the next read perhaps another one.
 class LevelView final : public View {
  public:
   // Takes as long as to read the image below the window. `name` is that of a level and of a format that is not rendered

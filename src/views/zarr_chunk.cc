@@ -102,7 +102,7 @@ Result<std::size_t> ZarrChunk::read_newest(std::uint64_t offset, MutableBytes in
 Result<std::size_t> ZarrChunk::read_level(std::uint64_t offset, MutableBytes into, const engine::Stop& stop) {
   const std::lock_guard lock(mutex_);
   if (computed_) return computed_->read(offset, into, stop);
-  const Status stored = read_stored_level(volume_, image_, level_, window(), offset, into, stop);
+  const Status stored = read_stored_level(volume_, image_, level_, window(), offset, into, kStoredAttempts, stop);
   if (stored.ok()) return into.size();
   if (stored.error().code != Errc::kReadOnly) return stored.error();
   const WindowName name{window(), Format::kRaw, level_};

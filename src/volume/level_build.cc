@@ -68,16 +68,23 @@ struct VolumeImpl::LevelJob {
     while (n-- > 0) box = geometry::box_below(levels[n], box);
     return box;
   }
+  // The samples of the image whose writers drop an extent that holds samples of a level: a read of these samples is
+  // worth nothing from then on, even where the image below them stays the same.
+  geometry::SampleBox droppers(unsigned n, const geometry::SampleBox& box) const {
+    return below(n, n == 0 ? box : geometry::whole_extents(levels[n], box));
+  }
 };
 
 bool VolumeImpl::stores_levels() const { return whole_ && check_writable().ok(); }
 
 Result<bool> VolumeImpl::read_level(Ino ino, unsigned level, const geometry::Window& window, std::uint64_t offset,
-                                    std::uint64_t length, const LevelSink& sink, const engine::Stop& stop) {
+                                    std::uint64_t length, const LevelSink& sink, unsigned most_attempts,
+                                    const engine::Stop& stop) {
   const Reading reading(readers_);
   const Pin pin = table_.pin(ino);
-  for (;;) {
+  for (unsigned attempt = 1;; ++attempt) {
     MDFS_TRY(engine::stopped(stop));
+    if (attempt > most_attempts) return false;
     LevelJob job{*pin, stop, level, window, offset, length, {}, 0, {}, {}};
     {
       MDFS_TRY_ASSIGN(const ObjectUse use, open_objects_.use(*pin));
@@ -131,7 +138,7 @@ Result<VolumeImpl::LevelState> VolumeImpl::read_level_once(Inode& inode, LevelJo
     }
     return box;
   };
-  LevelGuard::Watch watch(inode.level_guard, geometry.rank, job.below(job.level, part_of(job.offset, job.length)),
+  LevelGuard::Watch watch(inode.level_guard, geometry.rank, job.droppers(job.level, part_of(job.offset, job.length)),
                           job.stop);
   MDFS_TRY_ASSIGN(const bool same, has_shape_of(job));
   if (!same) return LevelState::kChanged;
@@ -266,8 +273,8 @@ Result<VolumeImpl::LevelState> VolumeImpl::build_extent(LevelJob& job, unsigned 
   const std::lock_guard building(job.image.level_mutex);
   const geometry::Geometry& geometry = job.levels[level];
   const geometry::Window window = window_of(geometry, extent);
-  LevelGuard::Watch watch(job.image.level_guard, geometry.rank, job.below(level, geometry::box_of(geometry, window)),
-                          job.stop);
+  const geometry::SampleBox source = geometry::box_below(job.levels[level - 1], geometry::box_of(geometry, window));
+  LevelGuard::Watch watch(job.image.level_guard, geometry.rank, job.droppers(level - 1, source), job.stop);
   MDFS_TRY_ASSIGN(const bool same, has_shape_of(job));
   if (!same || watch.is_stale()) return LevelState::kChanged;
   {

@@ -316,9 +316,11 @@ class Volume {
   virtual Result<LevelsInfo> levels_info(Ino ino, const engine::Stop& stop) = 0;
   // Bytes [offset, offset + length) of a window of a stored level, in the samples of that level, which has been
   // checked. All of them are the reduction of one state of the image. Extents that are not built are built and stored.
-  // False: the level is not stored, or lacks extents that cannot be stored now; the sink may have got bytes.
+  // False: the level is not stored, lacks extents that cannot be stored now, or writers have changed what it is made of
+  // in each of `most_attempts`; the sink may have got bytes.
   virtual Result<bool> read_level(Ino ino, unsigned level, const geometry::Window& window, std::uint64_t offset,
-                                  std::uint64_t length, const LevelSink& sink, const engine::Stop& stop) = 0;
+                                  std::uint64_t length, const LevelSink& sink, unsigned most_attempts,
+                                  const engine::Stop& stop) = 0;
 
   // ---- disks; errors are those of the store. New files and images use added disks at once.
   // Frees deleted files, as far as that takes a moment, and commits until their blocks may be discarded

@@ -129,7 +129,8 @@ class VolumeImpl final : public MaintainedVolume {
   Result<LevelsInfo> levels_info(Ino ino, const engine::Stop& stop) override;
   bool build_levels(const engine::Stop& pause, const engine::Stop& stop) override;
   Result<bool> read_level(Ino ino, unsigned level, const geometry::Window& window, std::uint64_t offset,
-                          std::uint64_t length, const LevelSink& sink, const engine::Stop& stop) override;
+                          std::uint64_t length, const LevelSink& sink, unsigned most_attempts,
+                          const engine::Stop& stop) override;
   Result<engine::WindowPlan> plan_window(Ino ino, const geometry::Window& window, const engine::Stop& stop) override;
 
   Status free_deleted() override;

@@ -347,7 +347,7 @@ Status check_levels(volume::Volume& volume, Ino ino) {
       return {};
     };
     MDFS_TRY_ASSIGN(const bool read,
-                    volume.read_level(ino, level, geometry::whole(geometry), 0, found.size(), take, {}));
+                    volume.read_level(ino, level, geometry::whole(geometry), 0, found.size(), take, 1, {}));
     if (read && found != wanted) return {Errc::kCorrupt, "a level is not the reduction of the level below"};
     below = std::move(wanted);
   }

@@ -291,7 +291,7 @@ class Workload {
     if (levels == 0 || geometry.shape[0] == 0) return;
     geometry = geometry::level_geometry(geometry, levels);
     const auto ignore = [](std::uint64_t, ConstBytes) { return Status(); };
-    if (!need(volume_->read_level(file.ino, levels, geometry::whole(geometry), 0, geometry.size_bytes(), ignore, {}),
+    if (!need(volume_->read_level(file.ino, levels, geometry::whole(geometry), 0, geometry.size_bytes(), ignore, 1, {}),
               "read a level"))
       fail("a level cannot be stored");
   }

@@ -121,7 +121,7 @@ class FakeVolume final : public volume::Volume {
   }
   Result<volume::LevelsInfo> levels_info(volume::Ino, const engine::Stop&) override { return volume::LevelsInfo{}; }
   Result<bool> read_level(volume::Ino, unsigned, const geometry::Window&, std::uint64_t, std::uint64_t,
-                          const volume::LevelSink&, const engine::Stop&) override {
+                          const volume::LevelSink&, unsigned, const engine::Stop&) override {
     return false;
   }
   Result<engine::WindowPlan> plan_window(volume::Ino, const geometry::Window&, const engine::Stop&) override;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <limits>
 #include <random>
 #include <thread>
 
@@ -54,7 +55,7 @@ Result<bool> read_level(Volume& volume, Ino ino, unsigned level, const geometry:
                              std::copy(bytes.begin(), bytes.end(), into.begin() + static_cast<std::ptrdiff_t>(offset));
                              return {};
                            },
-                           {});
+                           std::numeric_limits<unsigned>::max(), {});
 }
 
 ByteVector whole_image(Volume& volume, Ino ino, Geometry& geometry) {
@@ -255,6 +256,56 @@ TEST_F(LevelsTest, WritersAndReadersAtTheSameTimeSeeOneState) {
   writer.join();
   builder.join();
   expect_levels(volume(), ino, "in the end");
+}
+
+TEST_F(LevelsTest, AWriterElsewhereUnderAnExtentOfALevelTakesNothingFromItsReaders) {
+  const Geometry geometry = made({64, 64}, {16, 16}, "yx");
+  const Ino ino = make_image("i", geometry, 2);
+  const auto work = [&](std::uint64_t first_row) {
+    geometry::Window rows = geometry::whole(geometry);
+    rows.start[0] = first_row;
+    rows.length[0] = 8;
+    for (unsigned value = 1; value <= 200; ++value) {
+      ASSERT_OK(volume().write_window(ino, rows, [&](std::uint64_t, MutableBytes into) -> Status {
+        std::fill(into.begin(), into.end(), static_cast<std::byte>(value));
+        return {};
+      }));
+      for (unsigned level = 1; level <= 2; ++level) {
+        geometry::Window own = geometry::whole(geometry::level_geometry(geometry, level));
+        own.start[0] = first_row >> level;
+        own.length[0] = 8 >> level;
+        ByteVector found(geometry::window_bytes(geometry::level_geometry(geometry, level), own));
+        const auto read = read_level(volume(), ino, level, own, found);
+        ASSERT_OK(read);
+        ASSERT_EQ(std::count(found.begin(), found.end(), static_cast<std::byte>(value)), std::ptrdiff_t(found.size()))
+            << "row " << first_row << ", level " << level << ", value " << value;
+      }
+    }
+  };
+  std::vector<std::thread> writers;
+  for (const std::uint64_t row : {0, 8, 16}) writers.emplace_back(work, row);
+  for (std::thread& writer : writers) writer.join();
+}
+
+TEST_F(LevelsTest, AReaderMayEndItsAttemptsWhileWritersGoOn) {
+  const Geometry geometry = made({64, 64}, {16, 16}, "yx");
+  const Ino ino = make_image("i", geometry, 1);
+  const geometry::Window window = geometry::whole(geometry::level_geometry(geometry, 1));
+  const auto none = [](std::uint64_t, ConstBytes) -> Status { return {}; };
+  unsigned attempts = 0;  // a write in the middle of each attempt
+  const auto write_again = [&](std::uint64_t, ConstBytes) -> Status {
+    ++attempts;
+    write_random(ino, 0, 64);
+    return {};
+  };
+  write_random(ino, 0, 4096);
+  const auto read = volume().read_level(ino, 1, window, 0, 1024, write_again, 3, {});
+  ASSERT_OK(read);
+  EXPECT_FALSE(*read);
+  EXPECT_EQ(attempts, 3u);
+  const auto quiet = volume().read_level(ino, 1, window, 0, 1024, none, 1, {});
+  ASSERT_OK(quiet);
+  EXPECT_TRUE(*quiet);
 }
 
 TEST_F(LevelsTest, AnExtentThatHasBeenBuiltIsReadFromTheDisksAfterAMount) {
