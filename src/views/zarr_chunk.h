@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "geometry/decompose.h"
 #include "geometry/geometry.h"
+#include "views/staging.h"
 #include "views/view.h"
 #include "views/window_reader.h"
 #include "volume/volume.h"
