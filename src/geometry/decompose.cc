@@ -36,15 +36,6 @@ ExtentSpan extents_under(const ByteGeometry& geometry, const Box& box) {
   return span;
 }
 
-// Steps an index through [first, last) in row-major order; false after the last.
-bool next(unsigned rank, const ExtentSpan& span, Coord& index) {
-  for (unsigned axis = rank; axis > 0; --axis) {
-    if (++index[axis - 1] < span.last[axis - 1]) return true;
-    index[axis - 1] = span.first[axis - 1];
-  }
-  return false;
-}
-
 Piece piece_of(const ByteGeometry& geometry, const Box& box, const Coord& extent) {
   Piece piece;
   piece.extent = extent;
@@ -122,6 +113,14 @@ class RangeCutter {
 
 }  // namespace
 
+bool step_in(unsigned rank, const Coord& first, const Coord& last, Coord& index) {
+  for (unsigned axis = rank; axis > 0; --axis) {
+    if (++index[axis - 1] < last[axis - 1]) return true;
+    index[axis - 1] = first[axis - 1];
+  }
+  return false;
+}
+
 Coord ByteGeometry::grid() const {
   Coord result{};
   for (unsigned axis = 0; axis < rank; ++axis) result[axis] = ceil_div(shape[axis], extent[axis]);
@@ -171,7 +170,7 @@ std::vector<Piece> decompose(const ByteGeometry& geometry, const Box& box) {
   const ExtentSpan span = extents_under(geometry, box);
   Coord index = span.first;
   do pieces.push_back(piece_of(geometry, box, index));
-  while (next(geometry.rank, span, index));
+  while (step_in(geometry.rank, span.first, span.last, index));
   return pieces;
 }
 

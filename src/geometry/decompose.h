@@ -19,6 +19,10 @@ struct Box {
   bool operator==(const Box&) const = default;
 };
 
+// Steps an index through [first, last) of the slowest `rank` axes in row-major order. False after the last: it is at
+// the first again.
+bool step_in(unsigned rank, const Coord& first, const Coord& last, Coord& index);
+
 // A geometry reduced to bytes. Slowest axis first.
 struct ByteGeometry {
   unsigned rank = 0;

@@ -204,6 +204,16 @@ Window whole(const Geometry& geometry) {
   return window;
 }
 
+Window window_of_extent(const Geometry& geometry, const Coord& extent) {
+  Window window;
+  for (unsigned axis = 0; axis < geometry.rank; ++axis) {
+    window.start[axis] = extent[axis] * geometry.extent[axis];
+    MDFS_CHECK(window.start[axis] < geometry.shape[axis]);
+    window.length[axis] = std::min(geometry.extent[axis], geometry.shape[axis] - window.start[axis]);
+  }
+  return window;
+}
+
 Status check(const Geometry& geometry, const Window& window) {
   for (unsigned axis = 0; axis < geometry.rank; ++axis) {
     const std::string label = axis_label(geometry, axis);

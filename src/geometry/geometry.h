@@ -98,6 +98,8 @@ struct Window {
 
 // The window of the whole image.
 Window whole(const Geometry& geometry);
+// The part of the image that lies in an extent, which lies in the grid (abort).
+Window window_of_extent(const Geometry& geometry, const Coord& extent);
 // Checks that the window lies inside the image, with no zero length and a valid channel. Else kOutOfRange or
 // kInvalidArgument; the error names the range.
 Status check(const Geometry& geometry, const Window& window);

@@ -117,12 +117,20 @@ SampleBox box_below(const Geometry& upper, const SampleBox& box) {
   return below;
 }
 
-SampleBox whole_extents(const Geometry& geometry, const SampleBox& box) {
-  SampleBox whole = box;
+SampleBox extents_of(const Geometry& geometry, const SampleBox& box) {
+  SampleBox extents;
   for (unsigned axis = 0; axis < geometry.rank; ++axis) {
-    const std::uint64_t side = geometry.extent[axis];
-    whole.first[axis] = box.first[axis] / side * side;
-    whole.last[axis] = checked_mul(ceil_div(box.last[axis], side), side).value_or(UINT64_MAX);
+    extents.first[axis] = box.first[axis] / geometry.extent[axis];
+    extents.last[axis] = ceil_div(box.last[axis], geometry.extent[axis]);
+  }
+  return extents;
+}
+
+SampleBox whole_extents(const Geometry& geometry, const SampleBox& box) {
+  SampleBox whole = extents_of(geometry, box);
+  for (unsigned axis = 0; axis < geometry.rank; ++axis) {
+    whole.first[axis] *= geometry.extent[axis];
+    whole.last[axis] = checked_mul(whole.last[axis], geometry.extent[axis]).value_or(UINT64_MAX);
   }
   return whole;
 }

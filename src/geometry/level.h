@@ -45,7 +45,8 @@ SampleBox box_of(const Geometry& geometry, const Window& window);
 // without regard to the end of the image.
 SampleBox box_above(const Geometry& upper, const SampleBox& box);
 SampleBox box_below(const Geometry& upper, const SampleBox& box);
-// The extents that hold any of these samples.
+// The extents that hold any of these samples: their indices in the grid, and their samples.
+SampleBox extents_of(const Geometry& geometry, const SampleBox& box);
 SampleBox whole_extents(const Geometry& geometry, const SampleBox& box);
 // A box around bytes [offset, offset + length) of an array of these lengths, whose first axis has no end. Not empty
 // unless `length` is 0.

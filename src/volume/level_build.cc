@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/stop.h"
 #include "engine/relocation_queue.h"
+#include "geometry/decompose.h"
 #include "volume/level_use.h"
 #include "volume/volume_impl.h"
 
@@ -21,28 +22,15 @@ constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 20;  // that are read 
 // Visits the extents that hold any of these samples; ends at the first state that is not kBuilt.
 template <typename State, typename Visit>
 Result<State> each_extent(const geometry::Geometry& geometry, const geometry::SampleBox& box, Visit&& visit) {
-  geometry::Coord at{}, first{}, last{};
-  for (unsigned axis = 0; axis < geometry.rank; ++axis) {
-    first[axis] = at[axis] = box.first[axis] / geometry.extent[axis];
-    last[axis] = ceil_div(box.last[axis], geometry.extent[axis]);
-    if (first[axis] >= last[axis]) return State::kBuilt;
-  }
-  while (true) {
+  const geometry::SampleBox extents = geometry::extents_of(geometry, box);
+  for (unsigned axis = 0; axis < geometry.rank; ++axis)
+    if (extents.first[axis] >= extents.last[axis]) return State::kBuilt;
+  geometry::Coord at = extents.first;
+  do {
     MDFS_TRY_ASSIGN(const State state, visit(at));
     if (state != State::kBuilt) return state;
-    unsigned axis = geometry.rank;
-    while (axis > 0 && ++at[axis - 1] == last[axis - 1]) at[axis - 1] = first[axis - 1], --axis;
-    if (axis == 0) return State::kBuilt;
-  }
-}
-
-geometry::Window window_of(const geometry::Geometry& geometry, const geometry::Coord& extent) {
-  geometry::Window window;
-  for (unsigned axis = 0; axis < geometry.rank; ++axis) {
-    window.start[axis] = extent[axis] * geometry.extent[axis];
-    window.length[axis] = std::min(geometry.extent[axis], geometry.shape[axis] - window.start[axis]);
-  }
-  return window;
+  } while (geometry::step_in(geometry.rank, extents.first, extents.last, at));
+  return State::kBuilt;
 }
 
 // A transaction must not end in its middle because the reader that needs it has been killed.
@@ -189,7 +177,7 @@ Result<VolumeImpl::LevelState> VolumeImpl::need_extent(LevelJob& job, unsigned l
     MDFS_TRY_ASSIGN(const bool written, engine_->is_written(**use, extent));
     if (written) return LevelState::kBuilt;
   }
-  const geometry::Window window = window_of(geometry, extent);
+  const geometry::Window window = geometry::window_of_extent(geometry, extent);
   MDFS_TRY_ASSIGN(const bool data, has_data(job, job.below(level, geometry::box_of(geometry, window))));
   if (!data) return LevelState::kBuilt;
   if (!stores_levels()) return LevelState::kCannotBeStored;
@@ -272,7 +260,7 @@ Result<std::optional<std::uint64_t>> VolumeImpl::build_levels_of(Ino ino, std::u
 Result<VolumeImpl::LevelState> VolumeImpl::build_extent(LevelJob& job, unsigned level, const geometry::Coord& extent) {
   const std::lock_guard building(job.image.level_mutex);
   const geometry::Geometry& geometry = job.levels[level];
-  const geometry::Window window = window_of(geometry, extent);
+  const geometry::Window window = geometry::window_of_extent(geometry, extent);
   const geometry::SampleBox source = geometry::box_below(job.levels[level - 1], geometry::box_of(geometry, window));
   LevelGuard::Watch watch(job.image.level_guard, geometry.rank, job.droppers(level - 1, source), job.stop);
   MDFS_TRY_ASSIGN(const bool same, has_shape_of(job));
@@ -316,8 +304,8 @@ Result<VolumeImpl::LevelState> VolumeImpl::is_built_below(LevelJob& job, unsigne
                                  [&](const geometry::Coord& source) -> Result<LevelState> {
                                    MDFS_TRY_ASSIGN(const bool written, engine_->is_written(**use, source));
                                    if (written) return LevelState::kBuilt;
-                                   const geometry::SampleBox box =
-                                       job.below(level - 1, geometry::box_of(below, window_of(below, source)));
+                                   const geometry::SampleBox box = job.below(
+                                       level - 1, geometry::box_of(below, geometry::window_of_extent(below, source)));
                                    MDFS_TRY_ASSIGN(const bool data, has_data(job, box));
                                    return data ? LevelState::kChanged : LevelState::kBuilt;
                                  });

@@ -12,19 +12,6 @@
 #include "volume/volume_impl.h"
 
 namespace mdfs::volume {
-namespace {
-
-// The extents that hold any of these samples.
-engine::GridBox extents_of(const geometry::Geometry& geometry, const geometry::SampleBox& box) {
-  engine::GridBox grid;
-  for (unsigned axis = 0; axis < geometry.rank; ++axis) {
-    grid.first[axis] = box.first[axis] / geometry.extent[axis];
-    grid.last[axis] = ceil_div(box.last[axis], geometry.extent[axis]);
-  }
-  return grid;
-}
-
-}  // namespace
 
 // ---- writers
 
@@ -39,7 +26,8 @@ Result<VolumeImpl::LevelWrite> VolumeImpl::begin_write(Inode& inode, const Objec
     above = geometry::box_above(geometry, above);
     geometry = geometry::geometry_above(std::move(geometry));
     MDFS_TRY_ASSIGN(const LevelUse level, LevelUse::begin(table_, open_objects_, object));
-    MDFS_TRY(with_room([&] { return engine_->drop_extents(*level, extents_of(geometry, above), {}); }));
+    const auto [first, last] = geometry::extents_of(geometry, above);
+    MDFS_TRY(with_room([&, box = engine::GridBox{first, last}] { return engine_->drop_extents(*level, box, {}); }));
   }
   return writing;
 }
