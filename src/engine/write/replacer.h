@@ -91,6 +91,10 @@ class Replacer {
   Status stage_batch(OpenObject& object, WindowJob& job, bool keep, const Stop& stop);
   Status publish_window(OpenObject& object, WindowJob& job);
   Status drop_some(OpenObject& object, const std::vector<geometry::Coord>& extents);
+  // The written extents of a row of the grid from `from` on, before `end` along the fastest axis: the first ones, at
+  // most kItemsInTransaction.
+  Result<std::vector<std::uint64_t>> written_before(OpenObject& object, const geometry::Coord& from, std::uint64_t end,
+                                                    const Stop& stop);
   // Behind the closed barrier: exchanges the cached extents for the published ones. Calls `before` with `swapping`
   // held.
   void exchange(OpenObject& object, const std::vector<Staged>& extents, bool keep, const std::function<void()>& before);

@@ -58,15 +58,15 @@ struct Replacer::WindowJob {
   const geometry::Window& window;
   const WindowSource& from;
   geometry::Box box;
-  geometry::ByteGeometry shape;  // with the size that the image will have
-  std::uint64_t end = 0;         // one past the window's last byte in the canonical file
-  bool keep = false;             // the new contents stay in the cache
-  bool replaces = false;         // only extents that are stored, and the volume is full
-  bool frees = false;            // extents become holes
-  bool stores_zeros = false;     // extents of zeros are no holes
-  store::Reservation reservation;
-  std::vector<Staged> batch;   // built
-  std::vector<Staged> staged;  // written to the disks
+  geometry::ByteGeometry shape{};  // with the size that the image will have
+  std::uint64_t end = 0;           // one past the window's last byte in the canonical file
+  bool keep = false;               // the new contents stay in the cache
+  bool replaces = false;           // only extents that are stored, and the volume is full
+  bool frees = false;              // extents become holes
+  bool stores_zeros = false;       // extents of zeros are no holes
+  store::Reservation reservation{};
+  std::vector<Staged> batch{};   // built
+  std::vector<Staged> staged{};  // written to the disks
 };
 
 namespace {
@@ -177,8 +177,8 @@ std::uint64_t Replacer::most_window_extents() const {
 Status Replacer::write_window(OpenObject& object, const geometry::Window& window, const WindowSource& from,
                               const Stop& stop, bool stores_zeros) {
   if (!object.is_image()) return {Errc::kNotImage, "window of an ordinary file"};
-  WindowJob job{window, from, geometry::byte_box(*object.image, window), {}, 0, false, false, false, stores_zeros, {},
-                {},     {}};
+  WindowJob job{
+      .window = window, .from = from, .box = geometry::byte_box(*object.image, window), .stores_zeros = stores_zeros};
   if (geometry::piece_count(object.array(), job.box) > most_window_extents())
     return {Errc::kTooBig, fmt::format("a window of more than {} extents cannot be written at once: the option cache "
                                        "decides how many",
@@ -404,8 +404,25 @@ Status Replacer::drop_some(OpenObject& object, const std::vector<geometry::Coord
   const geometry::Window window;
   const WindowSource nothing([](std::uint64_t, MutableBytes) { return Status(); });
   const RangeLock::Hold hold(object.range_lock, object.rank, box, RangeLock::Mode::kExclusive);
-  WindowJob job{window, nothing, bytes, {}, 0, false, false, true, false, {}, {}, std::move(holes)};
+  WindowJob job{.window = window, .from = nothing, .box = bytes, .frees = true, .staged = std::move(holes)};
   return publish_window(object, job);
+}
+
+Result<std::vector<std::uint64_t>> Replacer::written_before(OpenObject& object, const geometry::Coord& from,
+                                                            std::uint64_t end, const Stop& stop) {
+  const unsigned fast = object.rank - 1;
+  const WrittenExtents written(core_, object);
+  if (end - from[fast] > kFewInRow) {
+    MDFS_TRY_ASSIGN(std::vector<std::uint64_t> indices, written.in_row(from, kItemsInTransaction, stop));
+    indices.erase(std::lower_bound(indices.begin(), indices.end(), end), indices.end());
+    return indices;
+  }
+  std::vector<std::uint64_t> indices;
+  for (geometry::Coord extent = from; extent[fast] < end; ++extent[fast]) {
+    MDFS_TRY_ASSIGN(const bool there, written.contains(extent));
+    if (there) indices.push_back(extent[fast]);
+  }
+  return indices;
 }
 
 Status Replacer::drop_extents(OpenObject& object, const GridBox& asked, const Stop& stop) {
@@ -416,42 +433,24 @@ Status Replacer::drop_extents(OpenObject& object, const GridBox& asked, const St
     if (box.first[axis] >= box.last[axis]) return {};
   }
   const unsigned fast = object.rank - 1;
-  const WrittenExtents written(core_, object);
   std::vector<geometry::Coord> found;
-  for (geometry::Coord at = box.first;;) {
-    MDFS_TRY(stopped(stop));
-    std::vector<std::uint64_t> indices;
-    if (box.last[fast] - at[fast] <= kFewInRow) {
-      for (std::uint64_t index = at[fast]; index < box.last[fast]; ++index) {
-        geometry::Coord extent = at;
-        extent[fast] = index;
-        MDFS_TRY_ASSIGN(const bool there, written.contains(extent));
-        if (there) indices.push_back(index);
+  geometry::Coord row = box.first;
+  do {
+    for (bool more = true; more;) {
+      MDFS_TRY(stopped(stop));
+      MDFS_TRY_ASSIGN(const auto indices, written_before(object, row, box.last[fast], stop));
+      for (const std::uint64_t index : indices) {
+        row[fast] = index;
+        found.push_back(row);
       }
-    } else {
-      MDFS_TRY_ASSIGN(indices, written.in_row(at, kItemsInTransaction, stop));
-    }
-    for (const std::uint64_t index : indices) {
-      if (index >= box.last[fast]) break;
-      found.push_back(at);
-      found.back()[fast] = index;
-    }
-    const bool at_end = indices.size() < kItemsInTransaction;
-    if (!at_end) at[fast] = indices.back() + 1;
-    unsigned axis = fast;
-    if (at_end || at[fast] >= box.last[fast]) {
-      at[fast] = box.first[fast];
-      while (axis > 0 && ++at[axis - 1] == box.last[axis - 1]) at[axis - 1] = box.first[axis - 1], --axis;
-    } else {
-      axis = fast + 1;  // more of this row
-    }
-    const bool done = axis == 0;
-    if (!found.empty() && (done || found.size() >= kItemsInTransaction)) {
+      more = indices.size() == kItemsInTransaction && ++row[fast] < box.last[fast];
+      if (found.size() < kItemsInTransaction) continue;
       MDFS_TRY(drop_some(object, found));
       found.clear();
     }
-    if (done) return {};
-  }
+    row[fast] = box.first[fast];
+  } while (geometry::step_in(fast, box.first, box.last, row));
+  return found.empty() ? Status() : drop_some(object, found);
 }
 
 }  // namespace mdfs::engine
