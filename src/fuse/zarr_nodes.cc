@@ -110,15 +110,15 @@ Result<std::shared_ptr<views::View>> open_zarr_file(volume::Volume& volume, cons
   } else if (spec.zarr.level == 0) {
     view = std::make_shared<views::ZarrChunk>(volume, spec.ino, geometry, views::extent_of(geometry, spec.zarr));
   } else {
-    view = std::make_shared<views::ZarrChunk>(volume, spec.ino, level.image, spec.zarr.level,
-                                              views::extent_of(geometry, spec.zarr), pool, owner);
+    const views::ZarrChunk::LevelExtent of{spec.zarr.level, geometry, views::extent_of(geometry, spec.zarr)};
+    view = std::make_shared<views::ZarrChunk>(volume, spec.ino, level.image, of, pool, owner);
   }
   return view;
 }
 
 std::optional<geometry::Window> chunk_window(const Geometry& geometry, const ZarrName& name) {
   if (name.kind != ZarrKind::kChunk || name.level > 0) return {};
-  return views::window_of_extent(geometry, views::extent_of(geometry, name));
+  return geometry::window_of_extent(geometry, views::extent_of(geometry, name));
 }
 
 Result<std::vector<volume::DirectoryEntry>> read_zarr_directory(volume::Volume& volume, const Node& node,

@@ -3,31 +3,61 @@
 #include "views/zarr_chunk.h"
 
 #include <algorithm>
+#include <mutex>
+#include <utility>
 
 #include "base/check.h"
-#include "geometry/level.h"
 #include "views/level_view.h"
+#include "views/window_reader.h"
 
 namespace mdfs::views {
 namespace {
 
-std::shared_ptr<const ViewFile> raw_window(const geometry::Geometry& geometry, const geometry::Coord& extent) {
-  auto file = view_window(geometry, {window_of_extent(geometry, extent), Format::kRaw});
+std::unique_ptr<View> reader_of(volume::Volume& volume, volume::Ino image, const geometry::Geometry& geometry,
+                                const geometry::Coord& extent) {
+  auto file = view_window(geometry, {geometry::window_of_extent(geometry, extent), Format::kRaw});
   MDFS_CHECK(file.ok());
-  return std::make_shared<const ViewFile>(std::move(*file));
+  return std::make_unique<WindowReader>(volume, image, std::make_shared<const ViewFile>(std::move(*file)));
 }
+
+// A window of a stored level, as it is at each read. If it cannot be stored, it is computed once.
+class StoredOrComputed final : public View {
+ public:
+  StoredOrComputed(volume::Volume& volume, volume::Ino image, const geometry::Geometry& geometry,
+                   const ZarrChunk::LevelExtent& of, StagingPool& pool, std::uint32_t owner)
+      : volume_(volume),
+        image_(image),
+        geometry_(geometry),
+        name_{geometry::window_of_extent(of.geometry, of.extent), Format::kRaw, of.level},
+        bytes_(geometry::window_bytes(of.geometry, name_.window)),
+        pool_(pool),
+        owner_(owner) {}
+
+  std::uint64_t size_bytes() const override { return bytes_; }
+  Result<std::size_t> read(std::uint64_t offset, MutableBytes into, const engine::Stop& stop) override {
+    const std::lock_guard lock(mutex_);
+    if (computed_) return computed_->read(offset, into, stop);
+    const Status stored =
+        read_stored_level(volume_, image_, name_.level, name_.window, offset, into, kStoredAttempts, stop);
+    if (stored.ok()) return into.size();
+    if (stored.error().code != Errc::kReadOnly) return stored.error();
+    MDFS_TRY_ASSIGN(computed_, LevelView::open(volume_, image_, geometry_, name_, pool_, owner_, stop));
+    return computed_->read(offset, into, stop);
+  }
+
+ private:
+  volume::Volume& volume_;
+  const volume::Ino image_;
+  const geometry::Geometry geometry_;  // of the image
+  const WindowName name_;
+  const std::uint64_t bytes_;
+  StagingPool& pool_;
+  const std::uint32_t owner_;
+  std::mutex mutex_;  // guards the next; held while it is computed
+  std::shared_ptr<View> computed_;
+};
 
 }  // namespace
-
-geometry::Window window_of_extent(const geometry::Geometry& geometry, const geometry::Coord& extent) {
-  geometry::Window window;
-  for (unsigned axis = 0; axis < geometry.rank; ++axis) {
-    window.start[axis] = extent[axis] * geometry.extent[axis];
-    MDFS_CHECK(window.start[axis] < geometry.shape[axis]);
-    window.length[axis] = std::min(geometry.extent[axis], geometry.shape[axis] - window.start[axis]);
-  }
-  return window;
-}
 
 PaddedExtent padded_extent(const geometry::Geometry& geometry, const geometry::Window& window) {
   PaddedExtent padded{geometry.rank, geometry.extent, window.length};
@@ -69,27 +99,18 @@ void fill_padded(const PaddedExtent& extent, std::uint64_t offset, ConstBytes in
   MDFS_CHECK(inside.empty());
 }
 
+ZarrChunk::ZarrChunk(const geometry::Geometry& geometry, const geometry::Coord& extent, std::unique_ptr<View> inside)
+    : extent_(padded_extent(geometry, geometry::window_of_extent(geometry, extent))),
+      size_(geometry.extent_bytes()),
+      inside_(std::move(inside)) {}
+
 ZarrChunk::ZarrChunk(volume::Volume& volume, volume::Ino image, const geometry::Geometry& geometry,
                      const geometry::Coord& extent)
-    : volume_(volume),
-      image_(image),
-      geometry_(geometry),
-      extent_(padded_extent(geometry, window_of_extent(geometry, extent))),
-      size_(geometry.extent_bytes()),
-      reader_(volume, image, raw_window(geometry, extent)) {}
+    : ZarrChunk(geometry, extent, reader_of(volume, image, geometry, extent)) {}
 
-ZarrChunk::ZarrChunk(volume::Volume& volume, volume::Ino image, const geometry::Geometry& geometry, unsigned level,
-                     const geometry::Coord& extent, StagingPool& pool, std::uint32_t owner)
-    : volume_(volume),
-      image_(image),
-      geometry_(geometry),
-      level_(level),
-      pool_(&pool),
-      owner_(owner),
-      extent_(padded_extent(geometry::level_geometry(geometry, level),
-                            window_of_extent(geometry::level_geometry(geometry, level), extent))),
-      size_(geometry.extent_bytes()),
-      reader_(volume, image, raw_window(geometry::level_geometry(geometry, level), extent)) {}
+ZarrChunk::ZarrChunk(volume::Volume& volume, volume::Ino image, const geometry::Geometry& geometry,
+                     const LevelExtent& of, StagingPool& pool, std::uint32_t owner)
+    : ZarrChunk(of.geometry, of.extent, std::make_unique<StoredOrComputed>(volume, image, geometry, of, pool, owner)) {}
 
 Result<std::size_t> ZarrChunk::read(std::uint64_t offset, MutableBytes into, const engine::Stop& stop) {
   return read_padded(offset, into, false, stop);
@@ -99,24 +120,12 @@ Result<std::size_t> ZarrChunk::read_newest(std::uint64_t offset, MutableBytes in
   return read_padded(offset, into, true, stop);
 }
 
-Result<std::size_t> ZarrChunk::read_level(std::uint64_t offset, MutableBytes into, const engine::Stop& stop) {
-  const std::lock_guard lock(mutex_);
-  if (computed_) return computed_->read(offset, into, stop);
-  const Status stored = read_stored_level(volume_, image_, level_, window(), offset, into, kStoredAttempts, stop);
-  if (stored.ok()) return into.size();
-  if (stored.error().code != Errc::kReadOnly) return stored.error();
-  const WindowName name{window(), Format::kRaw, level_};
-  MDFS_TRY_ASSIGN(computed_, LevelView::open(volume_, image_, geometry_, name, *pool_, owner_, stop));
-  return computed_->read(offset, into, stop);
-}
-
 Result<std::size_t> ZarrChunk::read_padded(std::uint64_t offset, MutableBytes into, bool newest,
                                            const engine::Stop& stop) {
   if (offset >= size_) return std::size_t{0};
   into = into.first(static_cast<std::size_t>(std::min<std::uint64_t>(into.size(), size_ - offset)));
-  const auto read_inside = [&](std::uint64_t from, MutableBytes bytes) -> Result<std::size_t> {
-    if (level_ > 0) return read_level(from, bytes, stop);
-    return newest ? reader_.read_newest(from, bytes, stop) : reader_.read(from, bytes, stop);
+  const auto read_inside = [&](std::uint64_t from, MutableBytes bytes) {
+    return newest ? inside_->read_newest(from, bytes, stop) : inside_->read(from, bytes, stop);
   };
   if (extent_.inside == extent_.extent) return read_inside(offset, into);
   const std::uint64_t first = bytes_inside(extent_, offset);

@@ -10,13 +10,9 @@
 #include "geometry/geometry.h"
 #include "views/staging.h"
 #include "views/view.h"
-#include "views/window_reader.h"
 #include "volume/volume.h"
 
 namespace mdfs::views {
-
-// The part of the image that lies in an extent, which lies in the grid.
-geometry::Window window_of_extent(const geometry::Geometry& geometry, const geometry::Coord& extent);
 
 // The bytes of an extent of which only a part, `inside` from the start of each axis, lies in the image. The fastest
 // axis is in bytes.
@@ -38,32 +34,29 @@ class ZarrChunk final : public View {
   // Of the image. The extent lies in its grid (abort).
   ZarrChunk(volume::Volume& volume, volume::Ino image, const geometry::Geometry& geometry,
             const geometry::Coord& extent);
-  // Of a stored level of the image. What is not built is computed where it cannot be stored, within the bounds of
-  // LevelView, and kept in the pool. The extent lies in the grid of the level (abort).
-  ZarrChunk(volume::Volume& volume, volume::Ino image, const geometry::Geometry& geometry, unsigned level,
-            const geometry::Coord& extent, StagingPool& pool, std::uint32_t owner);
+  struct LevelExtent {
+    unsigned level = 0;           // stored, 1 or more
+    geometry::Geometry geometry;  // of the level
+    geometry::Coord extent{};     // in the grid of the level (else abort)
+  };
+  // Of a stored level of the image, whose geometry is given. What is not built is computed where it cannot be stored,
+  // within the bounds of LevelView, and kept in the pool.
+  ZarrChunk(volume::Volume& volume, volume::Ino image, const geometry::Geometry& geometry, const LevelExtent& of,
+            StagingPool& pool, std::uint32_t owner);
 
-  const geometry::Window& window() const { return reader_.file()->window; }
   std::uint64_t size_bytes() const override { return size_; }
   Result<std::size_t> read(std::uint64_t offset, MutableBytes into, const engine::Stop& stop = {}) override;
   Result<std::size_t> read_newest(std::uint64_t offset, MutableBytes into, const engine::Stop& stop = {}) override;
-  bool may_cache() const override { return level_ == 0; }  // the kernel is not told of changes of levels
+  // Not of levels: the kernel is not told of their changes.
+  bool may_cache() const override { return inside_->may_cache(); }
 
  private:
-  Result<std::size_t> read_level(std::uint64_t offset, MutableBytes into, const engine::Stop& stop);
+  ZarrChunk(const geometry::Geometry& geometry, const geometry::Coord& extent, std::unique_ptr<View> inside);
   Result<std::size_t> read_padded(std::uint64_t offset, MutableBytes into, bool newest, const engine::Stop& stop);
 
-  volume::Volume& volume_;
-  const volume::Ino image_;
-  const geometry::Geometry geometry_;  // of the image
-  const unsigned level_ = 0;
-  StagingPool* const pool_ = nullptr;  // null: of the image
-  const std::uint32_t owner_ = 0;
   const PaddedExtent extent_;
   const std::uint64_t size_;
-  WindowReader reader_;  // of the part inside the image, for level 0
-  std::mutex mutex_;     // guards the next; held while it is computed
-  std::shared_ptr<View> computed_;
+  const std::unique_ptr<View> inside_;  // the part inside the image
 };
 
 }  // namespace mdfs::views
