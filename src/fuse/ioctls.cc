@@ -233,12 +233,12 @@ void fragmentation(fuse_req_t req, Ino ino, bool of_volume) {
   });
 }
 
-Status set_levels(volume::Volume& volume, Ino ino, const mdfs_ioc_levels& in) {
+// `count` and `reduction` as in mdfs_ioc_levels.
+Status set_levels(volume::Volume& volume, Ino ino, std::uint32_t count, std::uint32_t reduction) {
   MDFS_TRY_ASSIGN(const geometry::Geometry geometry, volume.image_geometry(ino));
   MDFS_TRY_ASSIGN(const auto stored, volume.stored_levels(ino));
-  const unsigned count = in.count == MDFS_IOC_LEVELS_AUTO ? geometry::useful_level_count(geometry) : in.count;
-  return volume.set_levels(ino, count,
-                           in.reduction == 0 ? stored.second : static_cast<geometry::Reduction>(in.reduction));
+  return volume.set_levels(ino, count == MDFS_IOC_LEVELS_AUTO ? geometry::useful_level_count(geometry) : count,
+                           reduction == 0 ? stored.second : static_cast<geometry::Reduction>(reduction));
 }
 
 void levels(fuse_req_t req, Ino ino, const Handle& handle, const mdfs_ioc_levels& in) {
@@ -251,10 +251,7 @@ void levels(fuse_req_t req, Ino ino, const Handle& handle, const mdfs_ioc_levels
         reduction = in.reduction](const engine::Stop& stop) -> Status {
          if (action == MDFS_IOC_LEVELS_SET) {
            const StopScope whole([] { return false; });
-           mdfs_ioc_levels wanted{};
-           wanted.count = count;
-           wanted.reduction = reduction;
-           MDFS_TRY(set_levels(server.volume(), ino, wanted));
+           MDFS_TRY(set_levels(server.volume(), ino, count, reduction));
          }
          MDFS_TRY_ASSIGN(const volume::LevelsInfo info, server.volume().levels_info(ino, stop));
          reply_with(req, to_ioc_levels(info));

@@ -126,8 +126,9 @@ Result<WindowName> iiif_picture(const ZoomPicture& picture, const IiifName& dire
   if (name != iiif_picture_name(picture) || directory.level > picture.top) return no_request(name);
   const auto& [x, y, width, height] = directory.region;
   if (x + width > picture.width() || y + height > picture.height()) return no_request(name);
-  if (!has_picture(picture, directory.region, directory.level)) return no_request(name);
-  return region_window(picture, directory.region, directory.level);
+  WindowName window = region_window(picture, directory.region, directory.level);
+  if (!is_in_bounds(picture.image, picture.stored_levels, window)) return no_request(name);
+  return window;
 }
 
 std::string iiif_picture_name(const ZoomPicture& picture) {
