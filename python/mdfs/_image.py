@@ -24,7 +24,7 @@ Array = npt.NDArray[Any]
 Spec = Union[str, Any]  # "y50+30,x100+40", or an index
 
 WRONG_WINDOW = (-errno.EINVAL, -errno.ERANGE, -errno.EOVERFLOW)  # a specification that is none, or outside the image
-READERS = 16  # windows under way at once, of read_many() and of indices that select many boxes
+READERS = 16  # windows under way at once, of blocks() and aread()
 STORED_BYTES = 32 << 20  # of a box that is stored at a time
 BOX_BYTES = 16 << 20  # of an image that is read as a whole, at a time
 _executor: Tuple[int, Optional[concurrent.futures.ThreadPoolExecutor]] = (0, None)
@@ -290,9 +290,9 @@ class Image:
         selection = self._select(self._index(window))
         if selection.box_count != 1:
             raise IndexError("a plan is of one box")
-        box, plan = self._window([runs[0] for runs in selection.runs]), Plan()
+        fields, plan = self._fields([runs[0] for runs in selection.runs]), Plan()
         with self._handle as image:
-            check(library().mdfs_plan(image, ctypes.byref(box), ctypes.byref(plan)))
+            check(library().mdfs_plan(image, _library.pack_window(*fields), ctypes.byref(plan)))
         return {"extents": plan.extents, "holes": plan.holes, "cached": plan.cached,
                 "disks": [{"bytes": disk.bytes, "requests": disk.requests, "runs": disk.runs}
                           for disk in plan.disks[:plan.disk_count]]}
@@ -329,9 +329,9 @@ class Image:
             buffer[selection.residual] = given
         for place, box in boxes:
             part = np.ascontiguousarray(buffer[place])
-            window = self._window(box)
+            window = _library.pack_window(*self._fields(box))
             with self._handle as image:
-                check(library().mdfs_write_window(image, ctypes.byref(window), part.ctypes.data, part.nbytes, None))
+                check(library().mdfs_write_window(image, window, part.ctypes.data, part.nbytes, None))
 
     def write(self, window: Spec, value: Any) -> None:
         """Replaces a window, as an assignment does."""
@@ -416,14 +416,11 @@ class Image:
             raise IndexError(f"the index selects {len(found)} separate boxes; at most {MOST_BOXES} are written at once")
         return found
 
-    def _window(self, box: Sequence[Tuple[int, int]]) -> Window:
-        window = Window(ctypes.sizeof(Window), self._rank)
-        for axis in range(self._rank):
-            start, stop = box[axis]
-            window.start[axis], window.length[axis] = start, stop - start
+    def _fields(self, box: Sequence[Tuple[int, int]]) -> Tuple[int, ...]:
+        """Those of the window that is the box: of one channel, or of all."""
         one = self._channels > 1 and box[-1][1] - box[-1][0] == 1
-        window.channel = box[-1][0] if one else -1
-        return window
+        return window_fields([start for start, _ in box[:self._rank]],
+                             [stop - start for start, stop in box[:self._rank]], box[-1][0] if one else -1)
 
     def _read(self, selection: Selection, out: Optional[Array]) -> Any:
         buffer = self._buffer(selection, out)
@@ -472,10 +469,7 @@ class Image:
                     strides = Strides(*target.strides[:self._rank])
                     reach = target.itemsize + sum((length - 1) * step
                                                   for length, step in zip(target.shape, target.strides))
-                one = self._channels > 1 and box[-1][1] - box[-1][0] == 1
-                fields = window_fields([start for start, _ in box[:self._rank]],
-                                       [stop - start for start, stop in box[:self._rank]], box[-1][0] if one else -1)
-                reads.append((fields, target, reach, strides))
+                reads.append((self._fields(box), target, reach, strides))
         if not reads:
             return
         with self._handle as image:

@@ -50,7 +50,7 @@ class Plan(ctypes.Structure):
 
 Strides = ctypes.c_int64 * MAX_RANK
 _WINDOW = f"=II{MAX_RANK}Q{MAX_RANK}QiIQ4Q"  # struct mdfs_ioc_window
-_pack_window = struct.Struct(_WINDOW).pack
+pack_window = struct.Struct(_WINDOW).pack  # of window_fields(), for calls that only read it
 _pack_read = struct.Struct("@" + _WINDOW[1:] + "PNPn").pack  # struct mdfs_window_read
 
 
@@ -62,7 +62,7 @@ def window_fields(starts: Sequence[int], lengths: Sequence[int], channel: int) -
 
 def read_window(image: Any, fields: Tuple[int, ...], target: "npt.NDArray[Any]", reach: int, strides: Any) -> None:
     """mdfs_read_window() into an array of which `reach` bytes may be touched."""
-    check(library().mdfs_read_window(image, _pack_window(*fields), target.ctypes.data, reach, strides))
+    check(library().mdfs_read_window(image, pack_window(*fields), target.ctypes.data, reach, strides))
 
 
 def read_windows(image: Any, reads: Sequence[Tuple[Tuple[int, ...], "npt.NDArray[Any]", int, Any]]) -> None:
@@ -83,18 +83,16 @@ def library() -> Any:
         raise ImportError(f"libmdfs cannot be loaded: {error}; install it, or name it in MDFS_LIBRARY") from error
     lib.mdfs_version.restype = ctypes.c_char_p
     lib.mdfs_last_error.restype = ctypes.c_char_p
-    image, window = ctypes.c_void_p, ctypes.POINTER(Window)
+    image, window = ctypes.c_void_p, ctypes.c_void_p  # a struct mdfs_ioc_window, by reference or packed
     lib.mdfs_open.argtypes = [ctypes.c_char_p, ctypes.c_int, ctypes.POINTER(image)]
     lib.mdfs_close.argtypes = [image]
     lib.mdfs_create.argtypes = [ctypes.c_char_p, ctypes.POINTER(Geometry), ctypes.c_uint]
     lib.mdfs_info.argtypes = [image, ctypes.POINTER(Geometry)]
-    lib.mdfs_parse_window.argtypes = [image, ctypes.c_char_p, window]
-    lib.mdfs_read_window.argtypes = [image, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t,
-                                     ctypes.POINTER(ctypes.c_int64)]
-    lib.mdfs_read_windows.argtypes = [image, ctypes.c_void_p, ctypes.c_size_t]
-    lib.mdfs_write_window.argtypes = [image, window, ctypes.c_void_p, ctypes.c_size_t, ctypes.POINTER(ctypes.c_int64)]
+    lib.mdfs_parse_window.argtypes = [image, ctypes.c_char_p, ctypes.POINTER(Window)]
     for call in (lib.mdfs_read_window, lib.mdfs_write_window):
+        call.argtypes = [image, window, ctypes.c_void_p, ctypes.c_size_t, ctypes.POINTER(ctypes.c_int64)]
         call.restype = ctypes.c_ssize_t
+    lib.mdfs_read_windows.argtypes = [image, ctypes.c_void_p, ctypes.c_size_t]
     lib.mdfs_plan.argtypes = [image, window, ctypes.POINTER(Plan)]
     lib.mdfs_sync.argtypes = [image]
     return lib
