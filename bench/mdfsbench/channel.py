@@ -12,7 +12,7 @@ import numpy as np
 
 from mdfsbench import images, readers, table
 from mdfsbench.context import say
-from mdfsbench.peers import timed
+from mdfsbench.peers import Stores, checked, timed
 from mdfsbench.warm import picture
 
 GROUP = "channel"
@@ -53,69 +53,50 @@ def rows(context):
     package(context.program("lib/libmdfs.so"))
     readers.library(context.program("lib/libmdfs.so"))
     programs = readers.available()
-    source = picture(context)
-    volume = images.make(context.images, "volume", (192,) * 3 if context.quick else (768,) * 3)
+    images_of = {"picture": picture(context),
+                 "volume": images.make(context.images, "volume", (192,) * 3 if context.quick else (768,) * 3)}
     folder = context.new_path("stores")
     folder.mkdir()
+    size = sum(2 * source.bytes for source in images_of.values()) + (256 << 20)
     try:
-        with context.volume([context.new_path("disk")], size=2 * (source.bytes + volume.bytes) + (256 << 20)) as disks:
-            with context.mounted(disks) as mnt:
-                paths = {program: {kind: (mnt if program is readers.Mdfs else folder) /
-                                   f"{kind}-{program.name.replace(' ', '-')}" for kind in ("picture", "volume")}
-                         for program in [readers.Mdfs, *programs]}
-                for kind, image in (("picture", source), ("volume", volume)):
-                    for program in list(paths):
-                        say(f"{program.name}: storing the {kind}")
-                        try:
-                            readers.store(context, program, image, paths[program][kind], "raw",
-                                          ["--axes", "zyx"] if kind == "volume" else [])
-                        except readers.Absent:
-                            del paths[program][kind]
-                return single_rows(context, source, paths) + crop_rows(context, volume, paths) + \
-                    sequential_rows(context, source, paths)
+        with context.volume([context.new_path("disk")], size=size) as disks, context.mounted(disks) as mnt:
+            picture_stores, volume_stores = (Stores(context, programs, name, source, "raw", folder, mnt)
+                                             for name, source in images_of.items())
+            return single_rows(context, picture_stores) + crop_rows(context, volume_stores) + \
+                sequential_rows(context, picture_stores)
     finally:
         shutil.rmtree(folder)
 
 
 @contextlib.contextmanager
-def opened(paths, kind, source):
+def opened(stores):
     """All readers of the image; MDFS by its package."""
     with contextlib.ExitStack() as stack:
-        found = []
-        for program, named in paths.items():
-            if kind in named:
-                reader = (Package if program is readers.Mdfs else program)(named[kind], source.shape)
-                stack.callback(reader.close)
-                found.append(reader)
+        found = [(Package if program is readers.Mdfs else program)(path, stores.source.shape)
+                 for program, path in stores.paths.items()]
+        for reader in found:
+            stack.callback(reader.close)
         yield found
 
 
-def compared(source, reader, wanted):
-    array = np.load(source.npy, mmap_mode="r")
-    for box in wanted:
-        if not np.array_equal(readers.cut(array, box), reader.read(box)):
-            raise AssertionError(f"{reader.name}: WRONG BYTES")
-
-
-def single_rows(context, source, paths):
+def single_rows(context, stores):
     """One window after another."""
     found = []
+    source = stores.source
     array = np.load(source.npy, mmap_mode="r")
-    rounds = 3 if context.quick else 9
     for side in (SMALL, LARGE):
         say(f"channel, {side}x{side}")
         wanted = readers.boxes(source, (side, side), COUNTS[side])
-        with opened(paths, "picture", source) as all_readers:
-            for reader in all_readers:
-                compared(source, reader, wanted)
-            calls = {reader.name: lambda reader=reader: statistics.median(timed(reader.read, wanted))
+        with opened(stores) as all_readers:
+            calls = {reader.name: lambda reader=reader: statistics.median(checked(reader.read, array, wanted))
                      for reader in all_readers}
             calls["copy"] = lambda: statistics.median(timed(lambda box: np.array(readers.cut(array, box)), wanted))
             in_c = ["--window", f"{side}x{side}", "--warm", "--source", source.raw, "--count", COUNTS[side]]
-            image = paths[readers.Mdfs]["picture"]
+            image = stores.paths[readers.Mdfs]
             calls["C"] = lambda: context.time_reads(image, "--library", *in_c)["median_ms"]
             calls["copy in C"] = lambda: context.time_reads(image, "--memory", *in_c)["median_ms"]
-            median = context.alternate(rounds, **calls)
+            context.in_turn(1, **calls)  # into the caches
+            median = context.alternate(3 if context.quick else 9, **calls)
         floors = {"C": median.pop("copy in C"), "Python": median.pop("copy")}
         in_c = median.pop("C")
         for language, value, peers in (("C", in_c, {}), ("Python", median.pop("MDFS"), median)):
@@ -130,11 +111,11 @@ def single_rows(context, source, paths):
     return found
 
 
-def crop_rows(context, volume, paths):
+def crop_rows(context, stores):
     """Many random crops in one call, as training wants them."""
     say("channel, many crops in one call")
-    array = np.load(volume.npy, mmap_mode="r")
-    wanted = readers.boxes(volume, (CROP_SIDE,) * 3, CROPS)
+    array = np.load(stores.source.npy, mmap_mode="r")
+    wanted = readers.boxes(stores.source, (CROP_SIDE,) * 3, CROPS)
     out = np.zeros((CROPS,) + (CROP_SIDE,) * 3, np.uint8)
 
     def check(who):
@@ -161,7 +142,7 @@ def crop_rows(context, volume, paths):
         call()
         return time.perf_counter() - begin
 
-    with opened(paths, "volume", volume) as all_readers:
+    with opened(stores) as all_readers:
         calls = {}
         for reader in all_readers:
             if isinstance(reader, Package):
@@ -184,15 +165,16 @@ def crop_rows(context, volume, paths):
                                     floor_name="copy within memory, one thread")]
 
 
-def sequential_rows(context, source, paths):
+def sequential_rows(context, stores):
     """The picture from its first row on, band by band, into the same memory."""
     say("channel, the picture band by band")
+    source = stores.source
     row_bytes = source.bytes // source.shape[0]
     bands = min(SEQUENTIAL_BYTES // row_bytes, source.shape[0]) // BAND_ROWS
     whole = np.load(source.npy, mmap_mode="r")
     array = np.array(whole[:bands * BAND_ROWS])  # in memory of the process, not in that of a file
     out = np.zeros((BAND_ROWS,) + source.shape[1:], np.uint8)
-    image = package().open(paths[readers.Mdfs]["picture"])
+    image = package().open(stores.paths[readers.Mdfs])
 
     def by_mdfs(verify=False):
         begin = time.perf_counter()

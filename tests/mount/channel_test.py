@@ -211,59 +211,48 @@ class Channel(harness.MountTest):
             self.assertErrno(number, image.read, start, length)
         self.assertErrno(errno.ERANGE, image.read, (0, 0), (2, 2), CHANNELS)
 
-    def test_a_reader_sees_no_mixture_of_versions(self):
-        path = self.at("flicker")
-        make_image(path, SHAPE, extent=(64, 64))
-        write_all(path, bytes([1]) * (SHAPE[0] * SHAPE[1]))
-        done, mixed, reads = threading.Event(), [], [0]
-
-        def read():
-            image = Image(path)
-            while not done.is_set():
-                values = numpy.unique(image.read((10, 10), (150, 250), channels=1))
-                reads[0] += 1
-                if len(values) != 1:
-                    mixed.append(values)
-            image.close()
-        readers = [threading.Thread(target=read) for _ in range(3)]
-        for reader in readers:
-            reader.start()
-        for value in range(2, 80):
-            write_all(f"{path}@/win/y10+150,x10+250.raw", bytes([value]) * (150 * 250))
-        done.set()
-        for reader in readers:
-            reader.join()
-        self.assertEqual(mixed, [])
-        self.assertGreater(reads[0], 10)
-        print(f"tried: {reads[0]} reads beside 78 writes", flush=True)
-
-    def test_a_reader_of_windows_that_come_in_passes_sees_no_mixture_of_versions(self):
-        path, shape = self.at("wide"), (1200, 1000)
-        make_image(path, shape, extent=(128, 128))
+    def check_beside_a_writer(self, path, shape, extent, window, writes, readers, read):
+        """Readers call `read` with an open image while a window is written again and again, each time with another
+        value. It returns samples that must be of one value."""
+        make_image(path, shape, extent=extent)
         write_all(path, bytes([1]) * (shape[0] * shape[1]))
         done, mixed, reads = threading.Event(), [], [0]
 
-        def read():
-            image, out = Image(path), numpy.zeros((1150, 1900), numpy.uint8)
-            while not done.is_set():
-                for values in (image.read((10, 10), (1150, 950), channels=1), out[:, ::2]):
-                    reads[0] += 1
-                    if len(numpy.unique(values)) != 1:
-                        mixed.append(numpy.unique(values))
-                if image.read_many([((10, 10), (1150, 950))], [out[:, ::2]])[0] != 0:
-                    mixed.append("no window")
-            image.close()
-        readers = [threading.Thread(target=read) for _ in range(2)]
-        for reader in readers:
-            reader.start()
-        for value in range(2, 60):
-            write_all(f"{path}@/win/y10+1150,x10+950.raw", bytes([value]) * (1150 * 950))
+        def work():
+            try:
+                image = Image(path)
+                while not done.is_set():
+                    for samples in read(image):
+                        reads[0] += 1
+                        if len(numpy.unique(samples)) != 1:
+                            mixed.append(numpy.unique(samples))
+                image.close()
+            except (OSError, AssertionError) as problem:
+                mixed.append(problem)
+        threads = [threading.Thread(target=work) for _ in range(readers)]
+        for thread in threads:
+            thread.start()
+        height, width = window
+        for value in range(2, 2 + writes):
+            write_all(f"{path}@/win/y10+{height},x10+{width}.raw", bytes([value]) * (height * width))
         done.set()
-        for reader in readers:
-            reader.join()
+        for thread in threads:
+            thread.join()
         self.assertEqual(mixed, [])
         self.assertGreater(reads[0], 10)
-        print(f"tried: {reads[0]} reads beside 58 writes", flush=True)
+        print(f"tried: {reads[0]} reads beside {writes} writes", flush=True)
+
+    def test_a_reader_sees_no_mixture_of_versions(self):
+        self.check_beside_a_writer(self.at("flicker"), SHAPE, (64, 64), (150, 250), 78, 3,
+                                   lambda image: [image.read((10, 10), (150, 250), channels=1)])
+
+    def test_a_reader_of_windows_that_come_in_passes_sees_no_mixture_of_versions(self):
+        def read(image):
+            yield image.read((10, 10), (1150, 950), channels=1)
+            out = numpy.zeros((1150, 1900), numpy.uint8)[:, ::2]
+            self.assertEqual(image.read_many([((10, 10), (1150, 950))], [out])[0], 0)
+            yield out
+        self.check_beside_a_writer(self.at("wide"), (1200, 1000), (128, 128), (1150, 950), 58, 2, read)
 
     def test_many_windows_in_one_call_are_those_of_single_calls(self):
         rng = random.Random(9)
