@@ -318,6 +318,7 @@ struct mdfs_ioc_levels {
     uint64_t extents;      /* of the level */
     uint64_t built;        /* that are stored; the others are built when they are read */
     uint64_t stored_bytes; /* of their blocks */
+    uint64_t inode;        /* of the level itself, which has no name */
   } levels[MDFS_IOC_MAX_LEVELS]; /* out: level 1, 2, .. */
 };
 

@@ -365,6 +365,7 @@ mdfs_ioc_levels to_ioc_levels(const volume::LevelsInfo& info) {
     out.levels[i].extents = info.levels[i].extents;
     out.levels[i].built = info.levels[i].built;
     out.levels[i].stored_bytes = info.levels[i].stored_bytes;
+    out.levels[i].inode = info.levels[i].ino;
   }
   return out;
 }

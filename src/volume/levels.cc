@@ -160,6 +160,7 @@ Result<LevelsInfo> VolumeImpl::levels_info(Ino ino, const engine::Stop& stop) {
     const geometry::Coord grid = geometry.grid();
     row.extents = geometry::extent_count(geometry.rank, grid);
     row.stored_bytes = item.stored_bytes;
+    row.ino = object;
     MDFS_TRY_ASSIGN(row.built, engine_->count_stored(*level, stop));
   }
   return info;

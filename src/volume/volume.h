@@ -136,6 +136,7 @@ struct LevelsInfo {
     std::uint64_t extents = 0;  // of the present image
     std::uint64_t built = 0;    // stored extents; the others are built when they are read
     std::uint64_t stored_bytes = 0;
+    Ino ino = 0;
   };
   std::vector<Level> levels;  // level 1, 2, ..
 };

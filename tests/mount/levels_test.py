@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import struct
+import subprocess
 import time
 
 import harness
@@ -104,6 +105,31 @@ class Levels(harness.MountTest):
             self.same(self.at(f"{reduction}@/win/l1.npy"), reduce(data[:100]))
             run(MDFS, "image", "levels", "--set", "none", self.at(reduction))
             self.assertEqual(self.levels(reduction), [])
+
+    def test_wrong_numbers_of_levels_are_refused_and_nothing_is_made(self):
+        data = self.image("scan", (301, 455))
+        np.save(self.at("source"), data)
+        create = [MDFS, "image", "create", "--type", "u8"]
+        levels = [MDFS, "image", "levels"]
+        few = "the image has fewer than 30 levels"
+        for words, command in ((f"{self.at('new')}: {few}", [*create, "--shape", "301x455", "--levels", "30", "new"]),
+                               ("too small for a level", [*create, "--shape", "1x1", "--levels", "1", "new"]),
+                               ("must be auto, none", [*create, "--shape", "301x455", "--levels", "", "new"]),
+                               ("must be mean, nearest", [*create, "--shape", "9x9", "--levels", "1", "--reduce", "",
+                                                          "new"]),
+                               (f"{self.at('new')}: {few}", [MDFS, "image", "import", "--levels", "30", "source.npy",
+                                                             "new"]),
+                               (f"{self.at('scan')}: {few}", [*levels, "--set", "30", "scan"]),
+                               ("must be auto, none", [*levels, "--set", "", "scan"]),
+                               ("must be mean, nearest", [*levels, "--reduce", "", "scan"])):
+            with self.subTest(command=command):
+                command[-1] = self.at(command[-1])
+                command = [self.at(word) if word == "source.npy" else word for word in command]
+                result = subprocess.run(command, capture_output=True, text=True, check=False)
+                self.assertEqual(result.returncode, 2, result.stderr)
+                self.assertIn(words, result.stderr)
+                self.assertFalse(os.path.exists(self.at("new")))
+                self.assertEqual(self.levels("scan"), [])
 
     def test_an_idle_volume_builds_levels(self):
         data = self.image("scan", (301, 455))

@@ -93,6 +93,33 @@ class Lost(unittest.TestCase):
         self.assertEqual(len(text.stdout.splitlines()), len(found["files"]) + 1)
         self.assertIn("disk 1 (", text.stdout)
 
+    def test_lost_levels_are_named_by_their_image_and_can_be_stored_again(self):
+        top = self.volume.path
+        for number in range(12):
+            path = f"{top}/image {number}"
+            run(MDFS, "image", "create", "--shape", f"{2 * EXTENT}x{EXTENT}", "--extent", f"{2 * EXTENT}x{EXTENT}",
+                "--type", "u8", "--codec", "raw", "--levels", "1", path)
+            write_all(path, os.urandom(2 * EXTENT * EXTENT))
+            self.assertEqual(len(harness.read_all(f"{path}@/win/l1.raw")), EXTENT * EXTENT // 2)
+        run(MDFS, "volume", "sync", top)
+        self.lose_disk(2)
+        files = self.lost(3)["files"]
+        paths = [path for file in files for path in file["paths"]]
+        self.assertEqual(len(paths), len(files), files)
+        levels = [path for path in paths if path.endswith(" (level 1)")]
+        self.assertTrue(levels and len(levels) < len(paths), paths)
+        for path in levels:
+            run(MDFS, "image", "levels", "--set", "none", path.removesuffix(" (level 1)"))
+        for path in set(paths) - set(levels):
+            os.unlink(path)
+        self.lost(0)
+        run(MDFS, "disk", "remove", top, "2")
+        for path in levels:
+            image = path.removesuffix(" (level 1)")
+            if os.path.exists(image):
+                run(MDFS, "image", "levels", "--set", "1", image)
+                self.assertEqual(len(harness.read_all(f"{image}@/win/l1.raw")), EXTENT * EXTENT // 2)
+
     def test_a_scrub_counts_what_is_not_there(self):
         self.fill()
         self.lose_disk(1)

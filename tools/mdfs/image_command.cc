@@ -84,7 +84,7 @@ Status create_command(const CreateArguments& arguments) {
   if (PendingImage::is_taken(arguments.path)) return {Errc::kExists, arguments.path};
   // It gets its name as an image: a killed command leaves no empty file.
   MDFS_TRY_ASSIGN(PendingImage pending, PendingImage::create(arguments.path, request));
-  MDFS_TRY(arguments.levels.apply(pending.descriptor_path()));
+  MDFS_TRY(arguments.levels.apply(pending.descriptor_path(), arguments.path));
   MDFS_TRY(pending.finish(false, true));
   MDFS_TRY_ASSIGN(const mdfs_ioc_geometry made, image_info(pending.image(), arguments.path));
   MDFS_TRY_ASSIGN(geometry, client::to_geometry(made));

@@ -263,13 +263,14 @@ Status import_image(const ImportArguments& arguments) {
 
   const mdfs_ioc_geometry request = arguments.image.request(wanted);
   MDFS_TRY_ASSIGN(PendingImage pending, PendingImage::create(arguments.path, request));
+  MDFS_TRY(arguments.levels.check_for(pending.geometry(), arguments.path));
   {
     MDFS_TRY_ASSIGN(File file, File::open(pending.descriptor_path(), O_WRONLY));
     Progress progress("importing", total, !arguments.quiet);
     MDFS_TRY(copy(*source, first, file, pending.geometry(), progress));
     MDFS_TRY(file.close());
   }
-  MDFS_TRY(arguments.levels.apply(pending.descriptor_path()));
+  MDFS_TRY(arguments.levels.apply(pending.descriptor_path(), arguments.path));
   MDFS_TRY(pending.finish(arguments.force, !arguments.quiet));
   MDFS_TRY_ASSIGN(const mdfs_ioc_geometry made, image_info(pending.image(), arguments.path));
   print_result(arguments, pending.geometry(), made);

@@ -15,7 +15,8 @@ namespace mdfs::tools {
 using InodeNames = std::map<std::uint64_t, std::vector<std::string>>;
 
 // Fills in the paths, in the order of the walk, which stays on the file system of `top` and ends after `most` entries.
-// Skips directories that the caller may not read. An error if `top` itself cannot be read.
+// A stored level of an image has the image's path and its own number: "scan (level 2)". Images are asked for theirs if
+// an inode has no path otherwise. Skips what the caller may not read. An error if `top` itself cannot be read.
 Status find_names(const std::string& top, InodeNames& names, std::uint64_t most = UINT64_MAX);
 
 }  // namespace mdfs::tools

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -20,12 +21,14 @@ Result<std::uint32_t> parse_level_count(const std::string& option, const std::st
 
 // --levels and --reduce of a new image.
 struct LevelOptions {
-  std::string levels, reduce;
+  std::optional<std::string> levels, reduce;
   void add_to(CLI::App& command);
   // kUsage, before anything is made.
   Status check() const;
-  // Nothing without the options.
-  Status apply(const std::string& path) const;
+  // kUsage: the image has fewer levels.
+  Status check_for(const geometry::Geometry& image, const std::string& name) const;
+  // Nothing without the options. `descriptor_path` leads to the image, which errors call `name`.
+  Status apply(const std::string& descriptor_path, const std::string& name) const;
 };
 
 Result<mdfs_ioc_levels> image_levels(const std::string& path);

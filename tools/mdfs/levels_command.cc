@@ -27,56 +27,63 @@ namespace {
 constexpr const char* kReductionType = "{mean,nearest,max}";
 constexpr const char* kReduceHelp = "How a level is made: mean (default), nearest for labels, or max";
 
-Result<std::uint32_t> parse_reduce(const std::string& text) {
-  if (text.empty()) return std::uint32_t{0};
-  const auto reduction = geometry::parse_reduction(text);
+// 0: not given.
+Result<std::uint32_t> parse_reduce(const std::optional<std::string>& text) {
+  if (!text) return std::uint32_t{0};
+  const auto reduction = geometry::parse_reduction(*text);
   if (!reduction.ok()) return Error{Errc::kUsage, "--reduce " + reduction.error().where};
   return static_cast<std::uint32_t>(*reduction);
 }
 
-Result<mdfs_ioc_levels> ask(const std::string& path, int flags, mdfs_ioc_levels request) {
+Error too_few(const std::string& name, std::uint32_t count) {
+  return {Errc::kUsage, count == 1 ? name + ": the image is too small for a level"
+                                   : fmt::format("{}: the image has fewer than {} levels", name, count)};
+}
+
+Result<mdfs_ioc_levels> ask(const std::string& path, const std::string& name, int flags, mdfs_ioc_levels request) {
   MDFS_TRY_ASSIGN(const File file, File::open(path, flags | O_NONBLOCK));
   request.struct_bytes = sizeof request;
   if (::ioctl(file.fd(), MDFS_IOC_LEVELS, &request) == 0) {
     if (request.count <= MDFS_IOC_MAX_LEVELS) return request;
-    return Error{Errc::kCorrupt, path + ": the daemon's answer is invalid"};
+    return Error{Errc::kCorrupt, name + ": the daemon's answer is invalid"};
   }
-  if (errno == ERANGE)
-    return Error{Errc::kUsage, fmt::format("{}: the image has fewer than {} levels", path, request.count)};
-  return from_errno(errno, path + ": levels");
+  if (errno == ERANGE) return too_few(name, request.count);
+  return from_errno(errno, name + ": levels");
 }
 
-Result<mdfs_ioc_levels> set_levels(const std::string& path, std::uint32_t count, std::uint32_t reduction) {
+Result<mdfs_ioc_levels> set_levels(const std::string& path, const std::string& name, std::uint32_t count,
+                                   std::uint32_t reduction) {
   mdfs_ioc_levels request{};
   request.action = MDFS_IOC_LEVELS_SET;
   request.count = count;
   request.reduction = reduction;
-  return ask(path, O_RDWR, request);
+  return ask(path, name, O_RDWR, request);
 }
 
 struct LevelsArguments {
-  std::string path, set, reduce;
+  std::string path;
+  std::optional<std::string> set, reduce;
   bool json = false;
 };
 
 Status levels_command(const LevelsArguments& arguments) {
   MDFS_TRY_ASSIGN(const std::uint32_t reduction, parse_reduce(arguments.reduce));
   std::uint32_t count = 0;
-  if (!arguments.set.empty()) {
-    MDFS_TRY_ASSIGN(count, parse_level_count("--set", arguments.set));
+  if (arguments.set) {
+    MDFS_TRY_ASSIGN(count, parse_level_count("--set", *arguments.set));
   }
   MDFS_TRY_ASSIGN(const Image image, open_image(arguments.path, O_RDONLY));
   MDFS_TRY_ASSIGN(const mdfs_ioc_geometry info, image_info(*image, arguments.path));
   MDFS_TRY_ASSIGN(const geometry::Geometry geometry, client::to_geometry(info));
-  if (arguments.set.empty() && reduction != 0) {
+  if (!arguments.set && reduction != 0) {
     MDFS_TRY_ASSIGN(const mdfs_ioc_levels now, image_levels(arguments.path));
     count = now.count;
   }
   mdfs_ioc_levels levels{};
-  if (arguments.set.empty() && reduction == 0) {
+  if (!arguments.set && reduction == 0) {
     MDFS_TRY_ASSIGN(levels, image_levels(arguments.path));
   } else {
-    MDFS_TRY_ASSIGN(levels, set_levels(arguments.path, count, reduction));
+    MDFS_TRY_ASSIGN(levels, set_levels(arguments.path, arguments.path, count, reduction));
   }
   if (arguments.json) {
     nlohmann::ordered_json json;
@@ -109,21 +116,28 @@ void LevelOptions::add_to(CLI::App& command) {
 
 Status LevelOptions::check() const {
   MDFS_TRY_ASSIGN(const std::uint32_t reduction, parse_reduce(reduce));
-  if (levels.empty() && reduction != 0) return {Errc::kUsage, "--reduce requires --levels"};
-  if (levels.empty()) return {};
-  const auto count = parse_level_count("--levels", levels);
+  if (!levels && reduction != 0) return {Errc::kUsage, "--reduce requires --levels"};
+  if (!levels) return {};
+  const auto count = parse_level_count("--levels", *levels);
   return count.ok() ? Status() : Status(count.error());
 }
 
-Status LevelOptions::apply(const std::string& path) const {
-  if (levels.empty()) return {};
-  MDFS_TRY_ASSIGN(const std::uint32_t count, parse_level_count("--levels", levels));
+Status LevelOptions::check_for(const geometry::Geometry& image, const std::string& name) const {
+  if (!levels) return {};
+  MDFS_TRY_ASSIGN(const std::uint32_t count, parse_level_count("--levels", *levels));
+  if (count == MDFS_IOC_LEVELS_AUTO || count <= geometry::level_count(image)) return {};
+  return too_few(name, count);
+}
+
+Status LevelOptions::apply(const std::string& descriptor_path, const std::string& name) const {
+  if (!levels) return {};
+  MDFS_TRY_ASSIGN(const std::uint32_t count, parse_level_count("--levels", *levels));
   MDFS_TRY_ASSIGN(const std::uint32_t reduction, parse_reduce(reduce));
-  const auto set = set_levels(path, count, reduction);
+  const auto set = set_levels(descriptor_path, name, count, reduction);
   return set.ok() ? Status() : Status(set.error());
 }
 
-Result<mdfs_ioc_levels> image_levels(const std::string& path) { return ask(path, O_RDONLY, mdfs_ioc_levels{}); }
+Result<mdfs_ioc_levels> image_levels(const std::string& path) { return ask(path, path, O_RDONLY, mdfs_ioc_levels{}); }
 
 std::string levels_text(const geometry::Geometry& image, const mdfs_ioc_levels& levels) {
   std::string text;
