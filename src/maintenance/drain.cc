@@ -252,8 +252,10 @@ Status Drain::done(OperationRun& run, Candidate candidate, const Status& status)
   const Ino object = candidate.object;
   if (!status.ok() && status.error().code != Errc::kNotFound) note_stuck(run, object, status.error());
   if (candidate.reason == Reason::kInStrips) walk_.begin_again();
-  const engine::MoveOutcome& outcome = candidate.outcome;
+  engine::MoveOutcome& outcome = candidate.outcome;
   OperationRecord& record = run.record;
+  MDFS_TRY_ASSIGN(const std::size_t forgotten, forget_of_level(object, outcome));
+  record.items_changed += forgotten;
   record.items_changed += outcome.moved;
   if (disk(run) < record.disks.size()) {
     record.disks[disk(run)].read_bytes += outcome.moved_bytes;
@@ -267,6 +269,17 @@ Status Drain::done(OperationRun& run, Candidate candidate, const Status& status)
   if (!outcome.no_room.empty())
     record.note_error({object, 0, 0, static_cast<std::uint16_t>(disk(run)), MDFS_ERROR_SKIPPED});
   return {};
+}
+
+// Extents of a level are built again from the image: none of them keeps the disk.
+Result<std::size_t> Drain::forget_of_level(Ino object, engine::MoveOutcome& outcome) {
+  if (outcome.damaged.empty()) return std::size_t{0};
+  std::vector<std::uint64_t> numbers;
+  for (const engine::MoveOutcome::Damaged& damaged : outcome.damaged) numbers.push_back(damaged.number);
+  MDFS_TRY_ASSIGN(const bool forgotten, volume_.forget_level_extents(object, numbers));
+  if (!forgotten) return std::size_t{0};
+  outcome.damaged.clear();
+  return numbers.size();
 }
 
 // All of an object, or its strips.

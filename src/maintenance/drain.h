@@ -52,6 +52,7 @@ class Drain final : public Relocation {
   Status look_at(OperationRun& run, const ObjectPart& part);
   Status queue_units(const OperationRun& run, Ino object, const std::vector<geometry::Coord>& extents);
   Result<engine::MoveRequest> request_for(const OperationRun& run, Ino object, std::vector<geometry::Coord> extents);
+  Result<std::size_t> forget_of_level(Ino object, engine::MoveOutcome& outcome);
   void note_stuck(OperationRun& run, Ino object, const Error& error);
   Result<bool> remove(OperationRun& run);
   bool is_done(const OperationRun& run) const;

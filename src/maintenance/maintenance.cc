@@ -17,7 +17,7 @@ std::unique_ptr<volume::Operations> make_operations(volume::MaintainedVolume& vo
   runner->add(OperationKind::kDrain, std::make_unique<Drain>(volume));
   runner->add(OperationKind::kBalance, std::make_unique<Balance>(volume));
   if (store::Verifier* verifier = volume.store().verifier(); verifier != nullptr)
-    runner->add(OperationKind::kScrub, std::make_unique<Scrub>(volume.store(), *verifier));
+    runner->add(OperationKind::kScrub, std::make_unique<Scrub>(volume, *verifier));
   const Runner* const operations = runner.get();
   runner->add(std::make_unique<Relocator>(volume, [operations] { return operations->moves_data(); }));
   return runner;

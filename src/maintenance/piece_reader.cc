@@ -123,7 +123,8 @@ Status PieceReader::check_alone(const StoredPiece& piece) {
 
 // Blocks that were freed or moved meanwhile may hold other data. A piece is therefore damaged only if the tree still
 // names it. It is read once more, because the error may have come from the path to the disk.
-void PieceReader::judge(const StoredPiece& piece, Status status, format::OperationRecord& record) {
+void PieceReader::judge(const StoredPiece& piece, Status status, format::OperationRecord& record,
+                        const Forget& forget) {
   if (status.ok() || !collector_.is_current(piece)) return;
   status = check_alone(piece);
   if (status.ok() || !collector_.is_current(piece)) return;
@@ -132,11 +133,15 @@ void PieceReader::judge(const StoredPiece& piece, Status status, format::Operati
                 damaged ? "does not match its checksum" : "cannot be read: " + status.error().message());
   const store::Run& at = piece.first();
   if (damaged) store_.note_checksum_error(at.disk);
+  if (piece.is_extent && forget(piece)) {
+    if (at.disk < record.disks.size()) ++record.disks[at.disk].repaired;
+    return;
+  }
   record.note_error({piece.object, piece.where, at.block, at.disk,
                      static_cast<std::uint16_t>(damaged ? MDFS_ERROR_DATA : MDFS_ERROR_UNREADABLE)});
 }
 
-std::uint64_t PieceReader::step(format::OperationRecord& record) {
+std::uint64_t PieceReader::step(format::OperationRecord& record, const Forget& forget) {
   std::vector<Span> spans;
   for (unsigned i = 0; i < disks_.size(); ++i)
     if (disks_[i].next < disks_[i].order.size()) spans.push_back(next_span(i));
@@ -163,12 +168,12 @@ std::uint64_t PieceReader::step(format::OperationRecord& record) {
       bytes += align_up(piece.stored_bytes, std::uint64_t{store_.block_size()});
       ++record.items_done;
       if (!span.together || !ios[i].status.ok()) {
-        if (collector_.is_current(piece)) judge(piece, check_alone(piece), record);
+        if (collector_.is_current(piece)) judge(piece, check_alone(piece), record, forget);
         continue;
       }
       format::PassingBytes passing(piece);
       passing.take(ConstBytes(ios[i].buffers[0]).subspan(first_byte(piece) - span.start, piece.stored_bytes));
-      judge(piece, passing.match() ? Status() : Status(Errc::kCorrupt, "data.checksum"), record);
+      judge(piece, passing.match() ? Status() : Status(Errc::kCorrupt, "data.checksum"), record, forget);
     }
     record.bytes_done += bytes;
     if (span.disk < record.disks.size()) record.disks[span.disk].read_bytes += bytes;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "base/aligned_buffer.h"
@@ -28,8 +29,10 @@ class PieceReader {
   void begin(std::vector<StoredPiece> pieces, format::OperationRecord& record);
   bool done() const;
   void forget();
+  // Makes an extent a hole that is damaged and can be built again. False: it cannot.
+  using Forget = std::function<bool(const StoredPiece&)>;
   // Reads about kReadBytes of each disk and counts the results in the record. Returns the bytes read.
-  std::uint64_t step(format::OperationRecord& record);
+  std::uint64_t step(format::OperationRecord& record, const Forget& forget);
 
  private:
   struct Disk {
@@ -52,7 +55,7 @@ class PieceReader {
   std::uint64_t end_byte(const StoredPiece& piece) const;
   Span next_span(unsigned disk) const;
   Status check_alone(const StoredPiece& piece);
-  void judge(const StoredPiece& piece, Status status, format::OperationRecord& record);
+  void judge(const StoredPiece& piece, Status status, format::OperationRecord& record, const Forget& forget);
 
   store::Store& store_;
   PieceCollector& collector_;

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "base/log.h"
+
 namespace mdfs::maintenance {
 
 void Scrub::move_on(OperationRecord& record, What what, const format::Key& key) {
@@ -94,7 +96,12 @@ Result<bool> Scrub::step_data(OperationRun& run) {
     piece_bytes_ = 0;
     collecting_ = false;
   }
-  reader_.step(run.record);
+  reader_.step(run.record, [&](const StoredPiece& piece) {
+    if (!run.may_write()) return false;
+    const auto forgotten = volume_.forget_level_extents(piece.object, {piece.where});
+    if (!forgotten.ok()) spdlog::error("scrub: inode {}: {}", piece.object, forgotten.error().message());
+    return forgotten.ok() && *forgotten;
+  });
   if (!reader_.done()) return false;
   collecting_ = true;
   checkpoint_ = true;

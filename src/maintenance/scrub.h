@@ -8,17 +8,23 @@
 #include "maintenance/operation.h"
 #include "maintenance/piece_reader.h"
 #include "store/verifier.h"
+#include "volume/maintained_volume.h"
 
 namespace mdfs::maintenance {
 
 // Reads the labels and commits of each disk, the space pages, all copies of all tree nodes, and then the data. Data are
 // read in batches of keys of the tree, each in the order of the disks and on all disks at once. The cursor: what
 // (kLabels .. kData) and 2^32 times a kind of item; the disk, or an object; a number of a page, or an offset.
-// Takes no parameters. Damaged data are reported and stay, and reading them is an error.
+// Takes no parameters. Damaged data are reported and stay, and reading them is an error; extents of levels are
+// forgotten instead, because they are built again.
 class Scrub final : public Operation {
  public:
-  Scrub(store::Store& store, store::Verifier& verifier)
-      : store_(store), verifier_(verifier), collector_(store, verifier), reader_(store, collector_) {}
+  Scrub(volume::MaintainedVolume& volume, store::Verifier& verifier)
+      : volume_(volume),
+        store_(volume.store()),
+        verifier_(verifier),
+        collector_(store_, verifier),
+        reader_(store_, collector_) {}
 
   bool works_read_only() const override { return true; }
   Status begin(OperationRun& run) override;
@@ -41,6 +47,7 @@ class Scrub final : public Operation {
   Status step_nodes(OperationRun& run);
   Result<bool> step_data(OperationRun& run);
 
+  volume::MaintainedVolume& volume_;
   store::Store& store_;
   store::Verifier& verifier_;
   PieceCollector collector_;

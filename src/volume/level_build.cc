@@ -10,28 +10,13 @@
 #include "base/log.h"
 #include "base/stop.h"
 #include "engine/relocation_queue.h"
-#include "geometry/decompose.h"
+#include "volume/level_job.h"
 #include "volume/level_use.h"
-#include "volume/volume_impl.h"
 
 namespace mdfs::volume {
 namespace {
 
 constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 20;  // that are read at once, or the fewest rows
-
-// Visits the extents that hold any of these samples; ends at the first state that is not kBuilt.
-template <typename State, typename Visit>
-Result<State> each_extent(const geometry::Geometry& geometry, const geometry::SampleBox& box, Visit&& visit) {
-  const geometry::SampleBox extents = geometry::extents_of(geometry, box);
-  for (unsigned axis = 0; axis < geometry.rank; ++axis)
-    if (extents.first[axis] >= extents.last[axis]) return State::kBuilt;
-  geometry::Coord at = extents.first;
-  do {
-    MDFS_TRY_ASSIGN(const State state, visit(at));
-    if (state != State::kBuilt) return state;
-  } while (geometry::step_in(geometry.rank, extents.first, extents.last, at));
-  return State::kBuilt;
-}
 
 // A transaction must not end in its middle because the reader that needs it has been killed.
 StopScope not_stopped() {
@@ -39,29 +24,6 @@ StopScope not_stopped() {
 }
 
 }  // namespace
-
-struct VolumeImpl::LevelJob {
-  Inode& image;
-  const engine::Stop& stop;
-  unsigned level = 0;
-  geometry::Window window;
-  std::uint64_t offset = 0, length = 0;  // of the window's bytes
-  const engine::Stop& pause;             // asked before an extent is built, but the first one
-  unsigned built = 0;                    // extents
-  std::shared_ptr<const LevelSet> set;
-  std::vector<geometry::Geometry> levels;  // the image, and each level up to `level`
-
-  // The samples of the image that samples of a level are made of.
-  geometry::SampleBox below(unsigned n, geometry::SampleBox box) const {
-    while (n-- > 0) box = geometry::box_below(levels[n], box);
-    return box;
-  }
-  // The samples of the image whose writers drop an extent that holds samples of a level: a read of these samples is
-  // worth nothing from then on, even where the image below them stays the same.
-  geometry::SampleBox droppers(unsigned n, const geometry::SampleBox& box) const {
-    return below(n, n == 0 ? box : geometry::whole_extents(levels[n], box));
-  }
-};
 
 bool VolumeImpl::stores_levels() const { return whole_ && check_writable().ok(); }
 
@@ -74,14 +36,8 @@ Result<bool> VolumeImpl::read_level(Ino ino, unsigned level, const geometry::Win
     MDFS_TRY(engine::stopped(stop));
     if (attempt > most_attempts) return false;
     LevelJob job{*pin, stop, level, window, offset, length, {}, 0, {}, {}};
-    {
-      MDFS_TRY_ASSIGN(const ObjectUse use, open_objects_.use(*pin));
-      if (!use.levels() || level == 0 || level > use.levels()->objects.size()) return false;
-      job.set = use.levels();
-      MDFS_TRY_ASSIGN(const geometry::Geometry geometry, current_geometry(ino, use));
-      job.levels.push_back(geometry);
-    }
-    for (unsigned n = 0; n < level; ++n) job.levels.push_back(geometry::geometry_above(job.levels.back()));
+    MDFS_TRY_ASSIGN(const bool found, look_up_levels(job));
+    if (!found || level == 0 || level > job.set->objects.size()) return false;
     MDFS_TRY(geometry::check(job.levels[level], window));
     if (!inside(offset, length, geometry::window_bytes(job.levels[level], window)))
       return Error{Errc::kInvalidArgument, "bytes outside the window"};
@@ -91,6 +47,18 @@ Result<bool> VolumeImpl::read_level(Ino ino, unsigned level, const geometry::Win
     if (keeps_atime()) open_objects_.was_read(*pin);
     return true;
   }
+}
+
+// Nothing stored: false.
+Result<bool> VolumeImpl::look_up_levels(LevelJob& job) {
+  MDFS_TRY_ASSIGN(const ObjectUse use, open_objects_.use(job.image));
+  if (!use.levels()) return false;
+  job.set = use.levels();
+  MDFS_TRY_ASSIGN(const geometry::Geometry geometry, current_geometry(job.image.ino, use));
+  job.levels.assign(1, geometry);
+  for (std::size_t n = 0; n < job.set->objects.size(); ++n)
+    job.levels.push_back(geometry::geometry_above(job.levels.back()));
+  return true;
 }
 
 // True while the image has the shape that the job began with.
@@ -142,8 +110,9 @@ Result<VolumeImpl::LevelState> VolumeImpl::read_level_once(Inode& inode, LevelJo
     if (state != LevelState::kBuilt) return state;
     MDFS_TRY_ASSIGN(const std::optional<LevelUse> level, use_level(job, job.level));
     if (!level) return LevelState::kCannotBeStored;
-    MDFS_TRY(engine_->read_window(**level, job.window, offset, piece, job.stop));
+    const Status read = engine_->read_window(**level, job.window, offset, piece, job.stop);
     if (watch.is_stale()) return LevelState::kChanged;
+    if (!read.ok()) return forget_unreadable(job, job.level, part_of(offset, piece.size()), read.error());
     MDFS_TRY(sink(offset, piece));
     done += piece.size();
   }
@@ -231,16 +200,10 @@ Result<std::optional<std::uint64_t>> VolumeImpl::build_levels_of(Ino ino, std::u
   const Pin pin = table_.pin(ino);
   pin->levels_built = true;  // a writer that comes now makes it false
   LevelJob job{*pin, stop, 0, {}, 0, 0, pause, 0, {}, {}};
-  {
-    MDFS_TRY_ASSIGN(const ObjectUse use, open_objects_.use(*pin));
-    if (!use.levels()) return std::optional<std::uint64_t>();
-    job.set = use.levels();
-    MDFS_TRY_ASSIGN(const geometry::Geometry geometry, current_geometry(ino, use));
-    job.level = std::min(static_cast<unsigned>(job.set->objects.size()), geometry::level_count(geometry));
-    job.levels.push_back(geometry);
-  }
-  for (unsigned n = 0; n < job.level; ++n) job.levels.push_back(geometry::geometry_above(job.levels.back()));
-  const geometry::Geometry& top = job.levels.back();
+  MDFS_TRY_ASSIGN(const bool found, look_up_levels(job));
+  if (!found) return std::optional<std::uint64_t>();
+  job.level = std::min(static_cast<unsigned>(job.set->objects.size()), geometry::level_count(job.levels.front()));
+  const geometry::Geometry& top = job.levels[job.level];
   const geometry::Coord grid = top.grid();
   const std::uint64_t count = job.level == 0 ? 0 : geometry::extent_count(top.rank, grid);
   for (std::uint64_t number = from; number < count; ++number) {
@@ -276,6 +239,11 @@ Result<VolumeImpl::LevelState> VolumeImpl::build_extent(LevelJob& job, unsigned 
   ByteVector samples(geometry::window_bytes(geometry, window));
   const Status reduced = reduce_extent(job, level, window, samples);
   if (watch.is_stale()) return LevelState::kChanged;
+  if (!reduced.ok() && level > 1) {
+    const geometry::Geometry& from = job.levels[level - 1];
+    const geometry::SampleBox box = geometry::box_of(from, geometry::source_window(from, window));
+    return forget_unreadable(job, level - 1, box, reduced.error());
+  }
   MDFS_TRY(reduced);
   return store_extent(job, level, window, samples, watch);
 }

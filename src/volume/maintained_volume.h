@@ -3,7 +3,9 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "base/environment.h"
 #include "engine/engine.h"
@@ -23,6 +25,9 @@ class MaintainedVolume : public Volume {
   // Builds extents of stored levels until `pause`, which is asked after each one, or `stop`, which also ends one that
   // is being built. Works on images that were written or looked at since they were whole. True: some extents are left.
   virtual bool build_levels(const engine::Stop& pause, const engine::Stop& stop) = 0;
+  // If the object is a stored level: forgets extents of it that cannot be read, which are then built again. By the
+  // numbers of StoredPiece::where. False: it is none.
+  virtual Result<bool> forget_level_extents(Ino object, const std::vector<std::uint64_t>& numbers) = 0;
   // The number of calls that are reading data. Long work waits briefly for them.
   virtual const std::atomic<unsigned>& readers() const = 0;
   // Called after disks were added, removed or resized; and after placements changed, also by such changes.

@@ -128,6 +128,7 @@ class VolumeImpl final : public MaintainedVolume {
   Result<std::pair<unsigned, geometry::Reduction>> stored_levels(Ino ino) override;
   Result<LevelsInfo> levels_info(Ino ino, const engine::Stop& stop) override;
   bool build_levels(const engine::Stop& pause, const engine::Stop& stop) override;
+  Result<bool> forget_level_extents(Ino object, const std::vector<std::uint64_t>& numbers) override;
   Result<bool> read_level(Ino ino, unsigned level, const geometry::Window& window, std::uint64_t offset,
                           std::uint64_t length, const LevelSink& sink, unsigned most_attempts,
                           const engine::Stop& stop) override;
@@ -224,7 +225,7 @@ class VolumeImpl final : public MaintainedVolume {
   Status with_window_use(Inode& inode, const geometry::Window& window,
                          const std::function<Status(const ObjectUse&, const geometry::Geometry&)>& work);
 
-  // ---- levels (levels.cc, level_build.cc)
+  // ---- levels (levels.cc, level_build.cc, level_repair.cc)
   Status put_levels(Change& change, Ino ino, std::uint64_t size_bytes, unsigned count, geometry::Reduction reduction,
                     std::vector<Ino>& gone);
   // While it exists, the samples of an image may change: nothing above them is stored. Empty without levels.
@@ -235,7 +236,7 @@ class VolumeImpl final : public MaintainedVolume {
   // Where the file ends now or will end.
   Result<LevelWrite> begin_resize(Inode& inode, const ObjectUse& use, std::uint64_t size_bytes);
   enum class LevelState : std::uint8_t { kBuilt, kChanged, kCannotBeStored };
-  struct LevelJob;  // level_build.cc
+  struct LevelJob;  // level_job.h
   bool stores_levels() const;
   // The next calls of build_levels() work on the image.
   void queue_levels(Inode& inode, std::uint64_t from = 0);
@@ -248,11 +249,23 @@ class VolumeImpl final : public MaintainedVolume {
   Result<LevelState> store_extent(LevelJob& job, unsigned level, const geometry::Window& window, ConstBytes samples,
                                   LevelGuard::Watch& watch);
   Result<bool> has_data(LevelJob& job, const geometry::SampleBox& box);
+  Result<bool> look_up_levels(LevelJob& job);
   Result<bool> has_shape_of(LevelJob& job);
   Result<std::optional<LevelUse>> use_level(LevelJob& job, unsigned level);
   Result<LevelState> write_back_below(LevelJob& job);
   Result<LevelState> is_built_below(LevelJob& job, unsigned level, const geometry::Window& window);
   Status reduce_extent(LevelJob& job, unsigned level, const geometry::Window& window, MutableBytes into);
+  // After an error of a read of the level: forgets its extents in the box that cannot be read. kChanged: read again.
+  // The error, if it has another reason.
+  Result<LevelState> forget_unreadable(LevelJob& job, unsigned level, const geometry::SampleBox& box,
+                                       const Error& error);
+  Status forget_extents(LevelJob& job, unsigned level, const std::vector<geometry::Coord>& extents);
+  struct LevelName {
+    Ino image = 0;
+    unsigned level = 0;
+  };
+  // Nothing: the object is no level, or was one.
+  Result<std::optional<LevelName>> name_of_level(Ino object);
 
   // ---- files that become images (becoming.cc)
   Status calibrate(Inode& inode, const geometry::Geometry& wanted);
@@ -317,6 +330,9 @@ class VolumeImpl final : public MaintainedVolume {
   std::mutex level_queue_mutex_;                           // guards the next two; a leaf
   std::map<Ino, std::uint64_t> level_queue_;               // images, and where to begin
   Ino level_queue_last_ = 0;
+  std::mutex level_names_mutex_;          // guards the next two
+  std::map<Ino, LevelName> level_names_;  // of objects before the end, as they were found
+  Ino level_names_end_ = 0;
 
   std::mutex orphans_mutex_;  // guards the next three
   std::condition_variable orphans_changed_;

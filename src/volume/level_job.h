@@ -1,0 +1,52 @@
+// One read, or one build, of a level of an image.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "geometry/decompose.h"
+#include "geometry/level.h"
+#include "volume/volume_impl.h"
+
+namespace mdfs::volume {
+
+struct VolumeImpl::LevelJob {
+  Inode& image;
+  const engine::Stop& stop;
+  unsigned level = 0;
+  geometry::Window window;
+  std::uint64_t offset = 0, length = 0;  // of the window's bytes
+  const engine::Stop& pause;             // asked before an extent is built, but the first one
+  unsigned built = 0;                    // extents
+  std::shared_ptr<const LevelSet> set;
+  std::vector<geometry::Geometry> levels;  // the image, and each stored level
+
+  // The samples of the image that samples of a level are made of.
+  geometry::SampleBox below(unsigned n, geometry::SampleBox box) const {
+    while (n-- > 0) box = geometry::box_below(levels[n], box);
+    return box;
+  }
+  // The samples of the image whose writers drop an extent that holds samples of a level: a read of these samples is
+  // worth nothing from then on, even where the image below them stays the same.
+  geometry::SampleBox droppers(unsigned n, const geometry::SampleBox& box) const {
+    return below(n, n == 0 ? box : geometry::whole_extents(levels[n], box));
+  }
+};
+
+// Visits the extents that hold any of these samples; ends at the first state that is not kBuilt.
+template <typename State, typename Visit>
+Result<State> each_extent(const geometry::Geometry& geometry, const geometry::SampleBox& box, Visit&& visit) {
+  const geometry::SampleBox extents = geometry::extents_of(geometry, box);
+  for (unsigned axis = 0; axis < geometry.rank; ++axis)
+    if (extents.first[axis] >= extents.last[axis]) return State::kBuilt;
+  geometry::Coord at = extents.first;
+  do {
+    MDFS_TRY_ASSIGN(const State state, visit(at));
+    if (state != State::kBuilt) return state;
+  } while (geometry::step_in(geometry.rank, extents.first, extents.last, at));
+  return State::kBuilt;
+}
+
+}  // namespace mdfs::volume
