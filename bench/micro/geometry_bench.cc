@@ -9,6 +9,7 @@
 #include "geometry/decompose.h"
 #include "geometry/placement.h"
 #include "geometry/plan.h"
+#include "geometry/reduce.h"
 
 namespace mdfs::geometry {
 namespace {
@@ -88,6 +89,19 @@ void BM_Plan(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(parts.size()));
 }
 BENCHMARK(BM_Plan)->Arg(512)->Arg(2048);
+
+// A level of a picture of one channel, and of a volume of 16 bits. Bytes of the samples below.
+void BM_Reduce(benchmark::State& state, ElementType type, const ReducedBox& box) {
+  const ByteVector from(box.length[0] * box.length[1] * box.length[2] * element_bytes(type));
+  ByteVector into(box.result(0) * box.result(1) * box.result(2) * element_bytes(type));
+  for (auto _ : state) {
+    reduce(Reduction::kMean, type, box, from, into);
+    benchmark::ClobberMemory();
+  }
+  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(from.size()));
+}
+BENCHMARK_CAPTURE(BM_Reduce, picture, ElementType::kU8, ReducedBox{{1, 512, 512}, {1, 2, 2}, 1});
+BENCHMARK_CAPTURE(BM_Reduce, volume, ElementType::kU16, ReducedBox{{64, 64, 64}, {2, 2, 2}, 1});
 
 }  // namespace
 }  // namespace mdfs::geometry

@@ -89,30 +89,53 @@ struct MaximumOf {
   T result(unsigned) const { return largest; }
 };
 
+// Bytes between neighbours of a box.
+struct Strides {
+  std::uint64_t plane, row, sample;
+};
+
+// A row of results, each of so many planes, rows and columns. Constants, so that the compiler leaves no loop around the
+// few samples of a result. Returns the end of the results.
+template <typename T, template <typename> typename Reducer, unsigned planes, unsigned rows, unsigned columns>
+std::byte* reduce_row(const std::byte* from, const Strides& strides, unsigned channels, std::uint64_t results,
+                      std::byte* into) {
+  constexpr unsigned shift = (planes - 1) + (rows - 1) + (columns - 1);
+  for (; results > 0; --results, from += columns * strides.sample) {
+    for (unsigned channel = 0; channel < channels; ++channel) {
+      Reducer<T> reducer;
+      for (unsigned z = 0; z < planes; ++z)
+        for (unsigned y = 0; y < rows; ++y)
+          for (unsigned x = 0; x < columns; ++x)
+            reducer.add(load<T>(from + z * strides.plane + y * strides.row + x * strides.sample + channel * sizeof(T)));
+      const T result = reducer.result(shift);
+      std::memcpy(into, &result, sizeof result);
+      into += sizeof result;
+    }
+  }
+  return into;
+}
+
 template <typename T, template <typename> typename Reducer>
 void reduce_with(const ReducedBox& box, const std::byte* from, std::byte* into) {
-  const std::uint64_t sample = std::uint64_t{box.channels} * sizeof(T);
-  const std::uint64_t row = box.length[2] * sample, plane = box.length[1] * row;
-  std::array<std::uint64_t, 3> at{};
-  for (at[0] = 0; at[0] < box.length[0]; at[0] += box.step[0]) {
-    const std::uint64_t planes = std::min(box.step[0], box.length[0] - at[0]);
-    for (at[1] = 0; at[1] < box.length[1]; at[1] += box.step[1]) {
-      const std::uint64_t rows = std::min(box.step[1], box.length[1] - at[1]);
-      for (at[2] = 0; at[2] < box.length[2]; at[2] += box.step[2]) {
-        const std::uint64_t columns = std::min(box.step[2], box.length[2] - at[2]);
-        const auto shift = static_cast<unsigned>((planes - 1) + (rows - 1) + (columns - 1));
-        const std::byte* const first = from + at[0] * plane + at[1] * row + at[2] * sample;
-        for (unsigned channel = 0; channel < box.channels; ++channel) {
-          Reducer<T> reducer;
-          for (std::uint64_t z = 0; z < planes; ++z)
-            for (std::uint64_t y = 0; y < rows; ++y)
-              for (std::uint64_t x = 0; x < columns; ++x)
-                reducer.add(load<T>(first + z * plane + y * row + x * sample + channel * sizeof(T)));
-          const T result = reducer.result(shift);
-          std::memcpy(into, &result, sizeof result);
-          into += sizeof result;
-        }
-      }
+  using Row = std::byte* (*)(const std::byte*, const Strides&, unsigned, std::uint64_t, std::byte*);
+  constexpr std::array<Row, 8> kRows = {// by planes, rows, columns
+                                        reduce_row<T, Reducer, 1, 1, 1>, reduce_row<T, Reducer, 1, 1, 2>,
+                                        reduce_row<T, Reducer, 1, 2, 1>, reduce_row<T, Reducer, 1, 2, 2>,
+                                        reduce_row<T, Reducer, 2, 1, 1>, reduce_row<T, Reducer, 2, 1, 2>,
+                                        reduce_row<T, Reducer, 2, 2, 1>, reduce_row<T, Reducer, 2, 2, 2>};
+  Strides strides{};
+  strides.sample = std::uint64_t{box.channels} * sizeof(T);
+  strides.row = box.length[2] * strides.sample;
+  strides.plane = box.length[1] * strides.row;
+  const std::uint64_t whole = box.length[2] / box.step[2], rest = box.length[2] % box.step[2];
+  for (std::uint64_t z = 0; z < box.length[0]; z += box.step[0]) {
+    const std::uint64_t planes = std::min(box.step[0], box.length[0] - z);
+    for (std::uint64_t y = 0; y < box.length[1]; y += box.step[1]) {
+      const std::uint64_t rows = std::min(box.step[1], box.length[1] - y);
+      const auto row_of = [&](std::uint64_t columns) { return kRows.at(planes * 4 + rows * 2 + columns - 7); };
+      const std::byte* const row = from + z * strides.plane + y * strides.row;
+      into = row_of(box.step[2])(row, strides, box.channels, whole, into);
+      if (rest > 0) into = row_of(1)(row + whole * box.step[2] * strides.sample, strides, box.channels, 1, into);
     }
   }
 }

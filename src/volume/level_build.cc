@@ -35,7 +35,7 @@ Result<bool> VolumeImpl::read_level(Ino ino, unsigned level, const geometry::Win
   for (unsigned attempt = 1;; ++attempt) {
     MDFS_TRY(engine::stopped(stop));
     if (attempt > most_attempts) return false;
-    LevelJob job{*pin, stop, level, window, offset, length, {}, 0, {}, {}};
+    LevelJob job{*pin, stop, level, window, offset, length, {}, 0, {}, {}, {}, {}};
     MDFS_TRY_ASSIGN(const bool found, look_up_levels(job));
     if (!found || level == 0 || level > job.set->objects.size()) return false;
     MDFS_TRY(geometry::check(job.levels[level], window));
@@ -199,7 +199,7 @@ Result<std::optional<std::uint64_t>> VolumeImpl::build_levels_of(Ino ino, std::u
                                                                  const engine::Stop& stop) {
   const Pin pin = table_.pin(ino);
   pin->levels_built = true;  // a writer that comes now makes it false
-  LevelJob job{*pin, stop, 0, {}, 0, 0, pause, 0, {}, {}};
+  LevelJob job{*pin, stop, 0, {}, 0, 0, pause, 0, {}, {}, {}, {}};
   MDFS_TRY_ASSIGN(const bool found, look_up_levels(job));
   if (!found) return std::optional<std::uint64_t>();
   job.level = std::min(static_cast<unsigned>(job.set->objects.size()), geometry::level_count(job.levels.front()));
@@ -236,8 +236,8 @@ Result<VolumeImpl::LevelState> VolumeImpl::build_extent(LevelJob& job, unsigned 
   }
   MDFS_TRY_ASSIGN(const LevelState below, level == 1 ? write_back_below(job) : is_built_below(job, level, window));
   if (below != LevelState::kBuilt) return below;
-  ByteVector samples(geometry::window_bytes(geometry, window));
-  const Status reduced = reduce_extent(job, level, window, samples);
+  job.extent.resize(geometry::window_bytes(geometry, window));
+  const Status reduced = reduce_extent(job, level, window, job.extent);
   if (watch.is_stale()) return LevelState::kChanged;
   if (!reduced.ok() && level > 1) {
     const geometry::Geometry& from = job.levels[level - 1];
@@ -245,7 +245,7 @@ Result<VolumeImpl::LevelState> VolumeImpl::build_extent(LevelJob& job, unsigned 
     return forget_unreadable(job, level - 1, box, reduced.error());
   }
   MDFS_TRY(reduced);
-  return store_extent(job, level, window, samples, watch);
+  return store_extent(job, level, window, job.extent, watch);
 }
 
 // Level 1 is made of the image. What it is made of is in the tree before it, so that every commit that has the extent
@@ -293,7 +293,6 @@ Status VolumeImpl::reduce_extent(LevelJob& job, unsigned level, const geometry::
   const std::uint64_t row_bytes = all.length[2] * below.sample_bytes();
   const std::uint64_t at_once = std::max<std::uint64_t>(1, kPieceBytes / (all.step[0] * all.step[1] * row_bytes));
   const std::uint64_t into_row = all.result(2) * below.sample_bytes();
-  ByteVector piece;
   for (std::uint64_t plane = 0; plane < all.result(0); ++plane) {
     for (std::uint64_t row = 0; row < all.result(1); row += at_once) {
       geometry::ReducedBox box = all;
@@ -305,17 +304,17 @@ Status VolumeImpl::reduce_extent(LevelJob& job, unsigned level, const geometry::
         part.start[axis] += start[geometry::place_in_box(rank, axis)];
         part.length[axis] = box.length[geometry::place_in_box(rank, axis)];
       }
-      piece.resize(geometry::window_bytes(below, part));
+      job.piece.resize(geometry::window_bytes(below, part));
       if (level == 1) {
         MDFS_TRY(with_window(job.image, part, [&](engine::OpenObject& object, const geometry::Geometry&) {
-          return engine_->read_window(object, part, 0, piece, job.stop);
+          return engine_->read_window(object, part, 0, job.piece, job.stop);
         }));
       } else {
         MDFS_TRY_ASSIGN(const LevelUse use, LevelUse::begin(table_, open_objects_, job.set->objects[level - 2]));
-        MDFS_TRY(engine_->read_window(*use, part, 0, piece, job.stop));
+        MDFS_TRY(engine_->read_window(*use, part, 0, job.piece, job.stop));
       }
       const std::uint64_t rows = box.result(1);
-      geometry::reduce(job.set->reduction, below.type, box, piece,
+      geometry::reduce(job.set->reduction, below.type, box, job.piece,
                        into.subspan((plane * all.result(1) + row) * into_row, rows * into_row));
     }
   }

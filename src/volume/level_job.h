@@ -22,6 +22,7 @@ struct VolumeImpl::LevelJob {
   unsigned built = 0;                    // extents
   std::shared_ptr<const LevelSet> set;
   std::vector<geometry::Geometry> levels;  // the image, and each stored level
+  ByteVector extent, piece;                // of the extent that is being built
 
   // The samples of the image that samples of a level are made of.
   geometry::SampleBox below(unsigned n, geometry::SampleBox box) const {

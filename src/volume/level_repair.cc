@@ -69,7 +69,7 @@ Result<bool> VolumeImpl::forget_level_extents(Ino object, const std::vector<std:
   if (!name) return false;
   const Pin pin = table_.pin(name->image);
   const engine::Stop never;
-  LevelJob job{*pin, never, name->level, {}, 0, 0, {}, 0, {}, {}};
+  LevelJob job{*pin, never, name->level, {}, 0, 0, {}, 0, {}, {}, {}, {}};
   MDFS_TRY_ASSIGN(const bool found, look_up_levels(job));
   if (!found || job.set->objects.size() < name->level || job.set->objects[name->level - 1] != object) return false;
   std::vector<geometry::Coord> extents;

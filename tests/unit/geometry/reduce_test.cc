@@ -4,9 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
+#include <random>
 #include <vector>
 
 namespace mdfs::geometry {
@@ -92,6 +95,56 @@ TEST(ReduceTest, AnEdgeIsTheMeanOfTheSamplesThatExist) {
   std::vector<std::uint8_t> from;
   for (std::uint8_t i = 0; i < 9; ++i) from.insert(from.end(), {static_cast<std::uint8_t>(4 * i), i});
   EXPECT_EQ(reduced(ElementType::kU8, box, from), (std::vector<std::uint8_t>{8, 2, 14, 4, 26, 6, 32, 8}));
+}
+
+// By the definition, sample by sample.
+template <typename T>
+std::vector<T> reduced_plainly(const ReducedBox& box, const std::vector<T>& from, Reduction reduction) {
+  std::vector<T> into;
+  const auto in_bounds = [&](unsigned axis, std::uint64_t at) {
+    return std::min(box.length[axis] - at * box.step[axis], box.step[axis]);
+  };
+  for (std::uint64_t z = 0; z < box.result(0); ++z)
+    for (std::uint64_t y = 0; y < box.result(1); ++y)
+      for (std::uint64_t x = 0; x < box.result(2); ++x)
+        for (unsigned channel = 0; channel < box.channels; ++channel) {
+          std::vector<T> samples;
+          for (std::uint64_t i = 0; i < in_bounds(0, z); ++i)
+            for (std::uint64_t j = 0; j < in_bounds(1, y); ++j)
+              for (std::uint64_t k = 0; k < in_bounds(2, x); ++k) {
+                const std::uint64_t row = (z * box.step[0] + i) * box.length[1] + y * box.step[1] + j;
+                samples.push_back(from[(row * box.length[2] + x * box.step[2] + k) * box.channels + channel]);
+              }
+          const double sum = std::accumulate(samples.begin(), samples.end(), 0.0);
+          const auto mean = static_cast<T>(std::nearbyint(sum / static_cast<double>(samples.size())));
+          into.push_back(reduction == Reduction::kMean  ? mean
+                         : reduction == Reduction::kMax ? *std::max_element(samples.begin(), samples.end())
+                                                        : samples.front());
+        }
+  return into;
+}
+
+template <typename T>
+void expect_plain_reductions(ElementType type) {
+  std::mt19937 random(3);
+  for (unsigned times = 0; times < 300; ++times) {
+    ReducedBox box;
+    for (unsigned axis = 0; axis < 3; ++axis) {
+      box.length[axis] = 1 + random() % 7;
+      box.step[axis] = 1 + random() % 2;
+    }
+    box.channels = 1 + static_cast<unsigned>(random() % 3);
+    std::vector<T> from(box.length[0] * box.length[1] * box.length[2] * box.channels);
+    for (T& sample : from) sample = static_cast<T>(random());
+    for (const Reduction reduction : {Reduction::kMean, Reduction::kNearest, Reduction::kMax})
+      ASSERT_EQ(reduced(type, box, from, reduction), reduced_plainly(box, from, reduction)) << name(reduction);
+  }
+}
+
+TEST(ReduceTest, AnyBoxIsReducedAsItsSamplesOneByOne) {
+  expect_plain_reductions<std::uint8_t>(ElementType::kU8);
+  expect_plain_reductions<std::int16_t>(ElementType::kI16);
+  expect_plain_reductions<std::uint32_t>(ElementType::kU32);
 }
 
 }  // namespace
