@@ -48,10 +48,14 @@ class Selection:
 def simple_window(index: Any, shape: Sequence[int], rank: int) -> \
         Optional[Tuple[List[int], List[int], Tuple[int, ...]]]:
     """The starts and the lengths of a window of `rank` axes, and the shape of the result, of the usual index: an int or
-    a slice of step 1 for each of the first axes. None: any other index, and one that selects nothing."""
+    a slice of step 1 for each of the first axes, perhaps with a slice of all channels. None: any other index, and one
+    that selects nothing."""
     items = index if type(index) is tuple else (index,)  # pylint: disable=unidiomatic-typecheck
     if len(items) > rank:
-        return None
+        if len(items) != len(shape) or type(items[-1]) is not slice or \
+                items[-1].indices(shape[-1]) != (0, shape[-1], 1):
+            return None
+        items = items[:rank]
     starts, lengths, kept = [], [], []
     for item, length in zip(items, shape):
         if type(item) is slice:  # pylint: disable=unidiomatic-typecheck

@@ -91,6 +91,13 @@ class SelectionTest(unittest.TestCase):
         for other in ([0], True, np.int64(1), None, Ellipsis, (0, 0, 0), 5, -6, slice(0, 4, 2), slice(3, 3), "a"):
             self.assertIsNone(simple_window(other, (5, 4), 2), other)
 
+    def test_a_window_of_all_channels_is_as_usual_as_one_that_leaves_them_out(self):
+        window = slice(1, 3), slice(2, 9)
+        for channels in (slice(None), slice(0, 3), slice(-3, None)):
+            self.assertEqual(simple_window((*window, channels), (5, 9, 3), 2), simple_window(window, (5, 9, 3), 2))
+        for some in (slice(0, 2), slice(1, 3), slice(None, None, -1), 0):
+            self.assertIsNone(simple_window((*window, some), (5, 9, 3), 2), some)
+
     def test_places_far_apart_are_not_read_with_all_between(self):
         selection = select([5, 90_000, 6], (100_000, 8), [64, 8])
         self.assertEqual(selection.runs, [[(5, 7), (90_000, 90_001)], [(0, 8)]])
