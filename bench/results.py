@@ -18,7 +18,8 @@ BEGIN, END = "<!-- measured: begin (bench/results.py) -->", "<!-- measured: end 
 HEADINGS = {"warm": "from memory", "cold": "cold, disks of 20 MB/s and 200 requests/s each", "planes":
             "planes and movies, on one fast disk", "ingest": "storing", "streaming": "frames appended", "durable":
             "durable writes, two disks (loop devices), beside btrfs RAID 0 on two more", "scale": "size", "peers":
-            "beside HDF5, TensorStore and GDAL, all called from Python", "many": "many processes", "scan":
+            "beside HDF5, TensorStore and GDAL, all called from Python", "many": "many processes",
+            "channel": "from memory through libmdfs and its Python package", "scan":
             "plain files, one disk", "small": "small files, one disk (loop device)",
             "simulator": "predictions", "fill": "modelled disks, fast at their beginning and slow at their end"}
 # Rows without a target that a reader wants to see; of the cold rows only the fewest and the most disks.
@@ -37,7 +38,19 @@ DECODING = (
 MEMORY = (
     "memory that is used for the first time costs 0.9 s for each GiB on this virtual machine, and the cache grows by "
     "what is stored. Profile of the daemon: 64 % is the kernel's clearing of pages, 6 % checksums. ")
+HANDED_OVER = (
+    "a window takes two hand-overs between processes, by words of shared memory, and two copies. HDF5 and TensorStore "
+    "answer within the process. In Python, the interpreter and ctypes add 5 us.")
+ROWS_OF_CROPS = (
+    "a copy of such crops within one array, by one thread of NumPy, is the floor: both have rows of 64 bytes. Three "
+    "times TensorStore lies above the floor on two processors, which the caller and the daemon share.")
+TWO_COPIES = (
+    "a band of 64 rows lies in 64 extents, of which 768 bytes are copied at a time. Such a copy within one process "
+    "reaches 0.7 to 0.8 of the memcpy of whole bands.")
 REASONS = {
+    r"^window .*, raw, warm, from (C|Python)$": HANDED_OVER,
+    r"^\d+ random windows .* in one call": ROWS_OF_CROPS,
+    r"^picture band by band": TWO_COPIES,
     r"^window 64x64, .*, bind and pread": "bind and pread are two requests. Each costs at least the smallest request "
     "of the trivial server, so that two floors are spent before anything is read. `MDFS_IOC_READ` takes one request "
     "(the row above); libmdfs uses it for windows of up to 16 KiB.",

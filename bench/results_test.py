@@ -48,6 +48,14 @@ class ResultsTest(unittest.TestCase):
         with self.assertRaises(results.Unexplained):
             results.replaced(README, results.lines_of(run_of(row)))
 
+    def test_windows_through_the_channel_have_reasons_of_their_own(self):
+        names = ("window 64x64, raw, warm, from C", "picture band by band, raw, warm",
+                 "256 random windows 64x64x64 in one call, warm")
+        reasons = {results.reason_of({"name": name, "target": ""}) for name in names}
+        self.assertEqual(len(reasons), 3)
+        self.assertNotIn(results.CROSSINGS, reasons)
+        self.assertIn("channel", results.HEADINGS)
+
     def test_the_readme_has_the_rows_that_were_chosen_for_it(self):
         sqlite = table.at_least_of_peers("durable", "SQLite commit, rollback journal", 301, "/s", {"btrfs": 260}, 2)
         rows = run_of(sqlite, table.at_most("warm", "window", 0.3, "ms", 0.2, "server", 2))
