@@ -100,7 +100,7 @@ class Options(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.trace = pathlib.Path(folder.name) / "trace"
         self.trace.write_text("0 0,0,512,512\n")
-        self.commands = {**COMMANDS, "replay": ["gigaview-t800", self.trace],
+        self.commands = {**COMMANDS, "replay": ["gigaview-t800", self.trace], "meter": ["gigaview-t800", self.trace],
                          "size": ["--workload", self.trace, "--target", "p99<100 s", "--machines", "nvme"]}
 
     def test_the_json_holds_every_parameter(self):
@@ -146,7 +146,8 @@ class Forms(unittest.TestCase):
                             ["sweep", "--positions", count],
                             ["sweep", "--positions", count, "--sizes", "64x64,128x128,256x256"],
                             ["streams", "--frames", count, "--slices", 1, "--skip", 0, "--frame", "400 KiB"],
-                            ["replay", trace], ["replay", trace, "--replications", 1]]
+                            ["replay", trace], ["replay", trace, "--replications", 1],
+                            ["meter", trace], ["meter", trace, "--replications", 2]]
                 for runs in 1, 2:
                     load_ = [*windows, "--replications", runs]
                     commands += [["poisson", *load_], ["poisson", *load_, "--loads", 0.5],
@@ -332,6 +333,34 @@ class Files(unittest.TestCase):
         self.assertIn("is a directory", run("replay", "nvme", self.folder, fails=True))
         trace.write_text("0 0,0,512,512\n# " + "x" * 4095 + "\n")
         self.assertIn("trace:2: a line has at most 4096 bytes", run("replay", "gigaview-t800", trace, fails=True))
+
+    def test_transfers_of_a_trace_are_counted_by_kind(self):
+        trace = self.folder / "trace"
+        trace.write_text("image 17 axes=tyx shape=9x256x256 extent=1x256x256 bytes=1 base=0\nfile 3\n"
+                         "0 t2 5 object=17 op=read bytes=65536\n"             # a movie, frame by frame
+                         "1 @65536+65536 6 object=17 op=write bytes=65536\n"  # in between: another client
+                         "10 t3 5 object=17 op=read bytes=65536\n"
+                         "20 t4+2 5 object=17 op=read bytes=131072\n"
+                         "30 t1,x7+100 5 object=17 op=read bytes=25600\n"     # apart
+                         "40 @4096+8192 5 object=3 op=read bytes=8192\n"
+                         "41 @12288+4096 5 object=3 op=read bytes=4096\n")
+        rows = list(csv.DictReader(io.StringIO(run("replay", "gigaview-t800", trace, "--csv"))))
+        delay = [float(row["delay_s"]) for row in rows]
+        transfers = load("meter", "gigaview-t800", trace)["transfers"]
+        self.assertEqual({kind: (one["count"], one["blocks"], one["bytes"]) for kind, one in transfers.items()},
+                         {"sequential_read": (2, 5, 4 * 65536 + 12288), "random_read": (1, 1, 25600),
+                          "sequential_write": (0, 0, 0), "random_write": (1, 1, 65536)})
+        sequential = transfers["sequential_read"]
+        latency = 20 - delay[0] - delay[2], 1 - delay[5]
+        self.assertAlmostEqual(sequential["max_latency_s"], latency[0], 3)
+        self.assertAlmostEqual(sequential["mean_latency_s"], sum(latency) / 2, 3)
+        self.assertAlmostEqual(sequential["bytes_per_s"] * sum(delay[i] for i in (0, 2, 3, 5, 6)),
+                               sequential["bytes"], -2)
+        table = {row["transfers"]: row for row in csv.DictReader(io.StringIO(run("meter", "gigaview-t800", trace,
+                                                                                 "--csv")))}
+        self.assertEqual(table["random_write"]["count"], "1")
+        trace.write_text("0 0,0,512,512\nsoon 0,0,5,5\n")
+        self.assertIn("trace:2: ", run("meter", "gigaview-t800", trace, fails=True))
 
     def test_an_image_is_as_long_as_what_is_appended_to_it(self):
         image = "image 17 axes=zyx shape=1x256x256 extent=1x256x256 bytes=1 base=1\n"

@@ -14,6 +14,7 @@ int main(int argc, char** argv) {
   mdfs::tools::add_window_commands(program);
   mdfs::tools::add_load_commands(program);
   mdfs::tools::add_replay_command(program);
+  mdfs::tools::add_meter_command(program);
   mdfs::tools::add_size_command(program);
   mdfs::tools::add_compare_command(program);
   mdfs::tools::add_paper_command(program);

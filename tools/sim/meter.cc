@@ -1,0 +1,118 @@
+// mdfs-sim meter: transfers of a trace on a machine, counted as the Media Storage Meter does.
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/meter.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "commands.h"
+#include "geometry/decompose.h"
+#include "plot.h"
+#include "traced_load.h"
+
+namespace mdfs::tools {
+namespace {
+
+// The bytes of a window in the plain file, if they are one range there.
+std::optional<std::uint64_t> first_byte(const geometry::Geometry& image, const geometry::Window& window) {
+  const geometry::Coord shape = geometry::byte_geometry(image).shape;
+  const geometry::Box box = geometry::byte_box(image, window);
+  std::uint64_t offset = 0;
+  bool is_whole = false;  // the axes so far need the whole of the next
+  for (unsigned axis = 0; axis < image.rank; ++axis) {
+    if (is_whole && box.length[axis] != shape[axis]) return std::nullopt;
+    is_whole = is_whole || box.length[axis] > 1;
+    offset = offset * shape[axis] + box.start[axis];
+  }
+  return window.channel ? std::nullopt : std::optional(offset);
+}
+
+sim::MeteredBlock block_of(const TracedLoad& load, std::size_t entry) {
+  const sim::TraceEntry& asked = load.entries[entry];
+  const model::TraceRequest& request = load.trace.requests[entry].request;
+  const geometry::Geometry& image = *load.trace.images[asked.image].geometry;
+  sim::MeteredBlock block;
+  block.client = request.client;
+  block.object = asked.image;
+  block.write = asked.write;
+  if (request.range) {
+    block.first_byte = request.range->offset;
+    block.bytes = request.range->length;
+  } else {
+    block.first_byte = first_byte(image, asked.windows.front());
+    block.bytes = geometry::window_bytes(image, asked.windows.front());
+  }
+  return block;
+}
+
+void add(sim::Transfers& sum, const sim::Transfers& other) {
+  sum.count += other.count;
+  sum.blocks += other.blocks;
+  sum.bytes += other.bytes;
+  sum.transfer_s += other.transfer_s;
+  sum.latency_s += other.latency_s;
+  sum.most_latency_s = std::max(sum.most_latency_s, other.most_latency_s);
+}
+
+// Over all replications.
+sim::MeterReading read_meter(const TracedLoad& load) {
+  sim::MeterReading sum;
+  for (unsigned run = 0; run < load.replications; ++run) {
+    std::vector<sim::MeteredBlock> blocks;
+    for (std::size_t i = 0; i < load.entries.size(); ++i) {
+      sim::MeteredBlock& block = blocks.emplace_back(block_of(load, i));
+      const sim::TraceEntry& asked = load.entries[i];
+      block.begin_s = asked.after ? std::max(asked.time_s, blocks[*asked.after].end_s) : asked.time_s;
+      block.end_s = block.begin_s + load.result.delays_s[run * load.entries.size() + i];
+    }
+    const sim::MeterReading one = sim::meter(blocks);
+    add(sum.sequential_read, one.sequential_read);
+    add(sum.random_read, one.random_read);
+    add(sum.sequential_write, one.sequential_write);
+    add(sum.random_write, one.random_write);
+  }
+  return sum;
+}
+
+Status run_meter(const TraceOptions& options) {
+  MDFS_TRY_ASSIGN(const TracedLoad load, run_trace(options));
+  const sim::MeterReading reading = read_meter(load);
+  Report report(options, "meter", &load.systems.front());
+  describe(options, load, report);
+  report.columns({"transfers", "count", "blocks", "bytes", "bytes_per_s", "mean_latency_s", "max_latency_s"});
+  const std::array<std::pair<const char*, const sim::Transfers*>, 4> kinds = {{
+      {"sequential_read", &reading.sequential_read},
+      {"random_read", &reading.random_read},
+      {"sequential_write", &reading.sequential_write},
+      {"random_write", &reading.random_write},
+  }};
+  for (const auto& [name, transfers] : kinds) {
+    report.json()["transfers"][name] = {{"count", transfers->count},
+                                        {"blocks", transfers->blocks},
+                                        {"bytes", transfers->bytes},
+                                        {"bytes_per_s", transfers->rate()},
+                                        {"mean_latency_s", transfers->mean_latency_s()},
+                                        {"max_latency_s", transfers->most_latency_s}};
+    report.row({name, std::to_string(transfers->count), std::to_string(transfers->blocks),
+                std::to_string(transfers->bytes), number_text(transfers->rate()),
+                number_text(transfers->mean_latency_s()), number_text(transfers->most_latency_s)});
+  }
+  report.resources(load.result.use);
+  report.print();
+  if (!options.plot.empty()) MDFS_TRY(write_figure(delay_figure("meter", load.result.delays_s), options.plot));
+  return {};
+}
+
+}  // namespace
+
+void add_meter_command(SimProgram& program) {
+  auto options = std::make_shared<TraceOptions>();
+  auto* command = program.app.add_subcommand("meter", "Transfers of a trace, as the Media Storage Meter counts them");
+  options->add_to(*command);
+  command->callback([&program, options] { program.action = [options] { return run_meter(*options); }; });
+}
+
+}  // namespace mdfs::tools
