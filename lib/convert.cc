@@ -8,7 +8,9 @@
 #include <cstring>
 #include <string>
 
+#include "base/checked.h"
 #include "geometry/default_extent.h"
+#include "geometry/level.h"
 
 namespace mdfs::client {
 namespace {
@@ -88,6 +90,30 @@ mdfs_ioc_window from_window(const geometry::Geometry& geometry, const geometry::
   }
   to.channel = window.channel ? static_cast<std::int32_t>(*window.channel) : -1;
   return to;
+}
+
+mdfs_ioc_window from_window(const geometry::Geometry& image, const geometry::LevelWindow& window) {
+  mdfs_ioc_window to = from_window(image, window.window);
+  to.level = window.level;
+  return to;
+}
+
+Result<mdfs_ioc_geometry> level_info(const mdfs_ioc_geometry& image, std::uint32_t level) {
+  if (level == 0) return image;
+  MDFS_TRY_ASSIGN(geometry::Geometry geometry, to_geometry(image));
+  if (const unsigned count = geometry::level_count(geometry); level > count)
+    return Error{Errc::kOutOfRange, fmt::format("level {} is not in 0..{}", level, count)};
+  mdfs_ioc_geometry answer = image;
+  std::uint64_t slabs = geometry.slab_bytes() == 0 ? 0 : image.size_bytes / geometry.slab_bytes();
+  for (unsigned n = 0; n < level; ++n) {
+    if (geometry::halved_axes(geometry)[0]) slabs = ceil_div(slabs, std::uint64_t{2});
+    geometry = geometry::geometry_above(std::move(geometry));
+  }
+  std::copy_n(geometry.shape.begin(), geometry.rank, answer.shape);
+  std::copy_n(geometry.spacing.begin(), geometry.rank, answer.spacing);
+  answer.size_bytes = slabs * geometry.slab_bytes();
+  answer.stored_bytes = answer.placement_base = 0;
+  return answer;
 }
 
 Status check_new_image(const mdfs_ioc_geometry& from) {

@@ -17,6 +17,7 @@
 
 #include "convert.h"
 #include "errors.h"
+#include "geometry/level.h"
 #include "geometry/window_spec.h"
 #include "image.h"
 #include "many_windows.h"
@@ -133,6 +134,27 @@ int mdfs_info(mdfs_image* image, struct mdfs_ioc_geometry* geometry) {
   });
 }
 
+int mdfs_level_info(mdfs_image* image, uint32_t level, struct mdfs_ioc_geometry* geometry) {
+  return guarded([&] {
+    if (image == nullptr || geometry == nullptr) return fail_errno(EINVAL, "a null pointer");
+    mdfs_ioc_geometry answer;
+    const std::string& path = image->pool->path();
+    if (const int result = get_geometry(image->pool->plain(), path, answer); result < 0) return result;
+    const auto found = level_info(answer, level);
+    if (!found.ok()) return fail({found.error().code, path + ": " + found.error().where});
+    *geometry = *found;
+    return 0;
+  });
+}
+
+int mdfs_levels(mdfs_image* image, struct mdfs_ioc_levels* levels) {
+  return guarded([&] {
+    if (image == nullptr || levels == nullptr) return fail_errno(EINVAL, "a null pointer");
+    if (::ioctl(image->pool->plain(), MDFS_IOC_LEVELS, levels) == 0) return 0;
+    return fail_errno(errno, image->pool->path() + (errno == ERANGE ? ": the image has fewer levels" : ""));
+  });
+}
+
 int mdfs_parse_window(mdfs_image* image, const char* spec, struct mdfs_ioc_window* window) {
   return guarded([&] {
     if (image == nullptr || spec == nullptr || window == nullptr) return fail_errno(EINVAL, "a null pointer");
@@ -140,10 +162,11 @@ int mdfs_parse_window(mdfs_image* image, const char* spec, struct mdfs_ioc_windo
     if (const int result = get_geometry(image->pool->plain(), image->pool->path(), answer); result < 0) return result;
     const auto geometry = to_geometry(answer);
     if (!geometry.ok()) return fail(geometry.error());
-    const auto parsed = mdfs::geometry::parse_window(*geometry, spec);
+    const auto parsed = mdfs::geometry::parse_level_window(*geometry, spec);
     if (!parsed.ok()) return fail(parsed.error());
     *window = from_window(*geometry, *parsed);
-    window->bytes = mdfs::geometry::window_bytes(*geometry, *parsed);
+    window->bytes =
+        mdfs::geometry::window_bytes(mdfs::geometry::level_geometry(*geometry, parsed->level), parsed->window);
     return 0;
   });
 }

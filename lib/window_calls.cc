@@ -144,6 +144,8 @@ ssize_t move_window(mdfs_image* image, const mdfs_ioc_window* asked, std::byte* 
     last_error() = image->pool->path() + ": opened for reading only";
     return -EBADF;
   }
+  if (writing && asked->level != 0)
+    return fail({Errc::kInvalidArgument, image->pool->path() + ": a window of a level is only read"});
   if (!writing)
     if (const auto read = read_by_channel(image, *asked, buffer, buffer_bytes, strides); read) return *read;
   if (!writing && strides == nullptr)
@@ -178,7 +180,7 @@ ssize_t move_window(mdfs_image* image, const mdfs_ioc_window* asked, std::byte* 
       {window.start, window.rank}, {window.length, window.rank}, std::span(image->extent).first(window.rank)};
   const std::uint64_t size = layout.sample_bytes;
   const int result =
-      !writing && exceeds_cache(*image, cut, size)
+      !writing && asked->level == 0 && exceeds_cache(*image, cut, size)
           ? in_order_of_extents(cut, [&](auto first, auto count) { return move(first * size, count * size); })
           : move(0, window.bytes);
   if (result < 0) return close_and(result);

@@ -38,7 +38,7 @@ FRAME, FRAME_EXTENT, MOST_FRAMES = (512, 512), (8, 128, 128), 64
 MOST_BYTES = 10 << 20
 CACHE = "cache=32M,log=error"
 U8, RAW = 1, 0
-WINDOW_STRUCT = struct.Struct("<II5Q5QiIQ4Q")  # struct mdfs_ioc_window
+WINDOW_STRUCT = struct.Struct("<II5Q5QiIQII3Q")  # struct mdfs_ioc_window
 BIND = (3 << 30) | (WINDOW_STRUCT.size << 16) | (0xD5 << 8) | 3
 UNBIND = (0xD5 << 8) | 4
 REST_S = 60
@@ -59,7 +59,7 @@ def bind(fd, start, length):
     """The bytes of the window."""
     def five(values):
         return list(values) + [0] * (5 - len(values))
-    window = WINDOW_STRUCT.pack(WINDOW_STRUCT.size, len(start), *five(start), *five(length), -1, 0, 0, 0, 0, 0, 0)
+    window = WINDOW_STRUCT.pack(WINDOW_STRUCT.size, len(start), *five(start), *five(length), -1, 0, 0, 0, 0, 0, 0, 0)
     return WINDOW_STRUCT.unpack(fcntl.ioctl(fd, BIND, window))[14]
 
 

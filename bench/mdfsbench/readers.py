@@ -27,7 +27,8 @@ class Window(ctypes.Structure):
     """struct mdfs_ioc_window of mdfs/ioctl.h."""
     _fields_ = [("size", ctypes.c_uint32), ("rank", ctypes.c_uint32), ("start", ctypes.c_uint64 * 5),
                 ("length", ctypes.c_uint64 * 5), ("channel", ctypes.c_int32), ("flags", ctypes.c_uint32),
-                ("bytes", ctypes.c_uint64), ("reserved", ctypes.c_uint64 * 4)]
+                ("bytes", ctypes.c_uint64), ("level", ctypes.c_uint32), ("reserved0", ctypes.c_uint32),
+                ("reserved1", ctypes.c_uint64 * 3)]
 
 
 class Mdfs:

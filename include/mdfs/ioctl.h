@@ -46,7 +46,7 @@ struct mdfs_ioc_geometry {
   uint64_t reserved1[8];
 };
 
-/* A half-open box. Axes beyond the image's rank are zero. */
+/* A half-open box, in the samples of its level. Axes beyond the image's rank are zero. */
 struct mdfs_ioc_window {
   uint32_t struct_bytes; /* in: sizeof this structure */
   uint32_t rank;         /* must be the image's */
@@ -55,10 +55,13 @@ struct mdfs_ioc_window {
   int32_t channel;                    /* -1 = all, interleaved */
   uint32_t flags;                     /* zero */
   uint64_t bytes;                     /* out: size of the window's canonical layout */
-  uint64_t reserved[4];
+  uint32_t level;                     /* 0: the image itself; others are read-only; ERANGE: the image has fewer */
+  uint32_t reserved0;
+  uint64_t reserved1[3];
 };
 
-/* The requests of a window read; disks beyond disk_count are zero. */
+/* The requests of a window read; disks beyond disk_count are zero. Of a level that is not stored: those for the samples
+ * that it is made of. Extents of a stored level that are not built are holes. */
 struct mdfs_ioc_plan {
   struct mdfs_ioc_window window;   /* in */
   uint64_t extents, holes, cached; /* out */
@@ -329,7 +332,8 @@ struct mdfs_ioc_levels {
 /* Binds a window: read, pread and write on this open file description see only the bytes of the window, from offset 0.
  * The disks start at once. On kernels without mmap of direct_io files (before 6.6) the file must be open with O_DIRECT,
  * else EOPNOTSUPP. Written bytes are staged; MDFS replaces the window atomically when all bytes have been written, or
- * by MDFS_IOC_APPLY. An open file description has one binding: concurrent readers open the file once each. */
+ * by MDFS_IOC_APPLY. An open file description has one binding: concurrent readers open the file once each. A window of
+ * a level is read, or computed, before this returns: EFBIG as of a file PATH@/win/l2; a write to it returns EINVAL. */
 #define MDFS_IOC_BIND _IOWR(MDFS_IOC_MAGIC, 3, struct mdfs_ioc_window)
 /* Returns to the plain file; staged bytes that were not applied are dropped. */
 #define MDFS_IOC_UNBIND _IO(MDFS_IOC_MAGIC, 4)

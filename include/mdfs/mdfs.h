@@ -31,13 +31,19 @@ int mdfs_close(mdfs_image* image); /* frees the image; null is allowed */
 int mdfs_create(const char* path, const struct mdfs_ioc_geometry* geometry, mode_t mode);
 
 int mdfs_info(mdfs_image* image, struct mdfs_ioc_geometry* geometry);
+/* The same of a resolution level, stored or not: its shape and spacing. size_bytes: that whole slabs of the image make;
+ * stored_bytes: 0, as mdfs_levels() has them. Level 0 is the image. ERANGE: the image has fewer levels. */
+int mdfs_level_info(mdfs_image* image, uint32_t level, struct mdfs_ioc_geometry* geometry);
+/* Shows or sets the stored levels: MDFS_IOC_LEVELS. */
+int mdfs_levels(mdfs_image* image, struct mdfs_ioc_levels* levels);
 
-/* Parses a window specification ("y50+30,x100+40", "100,50,40,30") into *window. */
+/* Parses a window specification ("y50+30,x100+40", "100,50,40,30", "l2,y0+512" of level 2) into *window. */
 int mdfs_parse_window(mdfs_image* image, const char* spec, struct mdfs_ioc_window* window);
 
-/* Reads the window into `buffer` and touches at most buffer_bytes. strides: bytes from one sample to the next along
- * each axis, slowest first, `rank` entries; null = packed canonical layout, for which buffer_bytes must be at least the
- * bytes of the window. Channels of a sample are always contiguous. Returns the bytes of the window. */
+/* Reads the window, also one of a level, into `buffer` and touches at most buffer_bytes. strides: bytes from one sample
+ * to the next along each axis, slowest first, `rank` entries; null = packed canonical layout, for which buffer_bytes
+ * must be at least the bytes of the window. Channels of a sample are always contiguous. Returns the bytes of the
+ * window. */
 ssize_t mdfs_read_window(mdfs_image* image, const struct mdfs_ioc_window* window, void* buffer, size_t buffer_bytes,
                          const int64_t* strides);
 /* One window of mdfs_read_windows(). window, buffer, buffer_bytes and strides: as for mdfs_read_window(). */
@@ -52,7 +58,7 @@ struct mdfs_window_read {
  * the error of the first read in the array that has one; mdfs_last_error() then has its message. All others are done.
  * Where the channel does not serve, threads read that end with the call. */
 int mdfs_read_windows(mdfs_image* image, struct mdfs_window_read* reads, size_t count);
-/* Replaces the window by `buffer`, atomically. Returns the bytes of the window. */
+/* Replaces the window by `buffer`, atomically. Returns the bytes of the window. EINVAL: it is one of a level. */
 ssize_t mdfs_write_window(mdfs_image* image, const struct mdfs_ioc_window* window, const void* buffer,
                           size_t buffer_bytes, const int64_t* strides);
 /* Returns the requests to each disk that a read of the window would make. */

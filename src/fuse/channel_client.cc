@@ -13,6 +13,7 @@
 #include "base/stop.h"
 #include "channel/wait.h"
 #include "fuse/ioctl_structs.h"
+#include "views/level_view.h"
 
 namespace mdfs::fuse {
 
@@ -109,10 +110,15 @@ Status ChannelClient::begin(unsigned slot) {
   volume::Volume& volume = context_.volume;
   const StopScope scope([this] { return is_gone(); });
   MDFS_TRY_ASSIGN(const geometry::Geometry geometry, volume.image_geometry(grant->ino()));
-  MDFS_TRY_ASSIGN(const geometry::Window window, to_window(geometry, request.window));
+  MDFS_TRY_ASSIGN(const views::WindowName name, to_window(geometry, request.window));
+  const geometry::Window& window = name.window;
   MDFS_TRY_ASSIGN(const MutableBytes samples, memory_.samples(request));
   if (geometry::window_bytes(geometry, window) != samples.size())
     return Error{Errc::kInvalidArgument, "channel: not the bytes of the window"};
+  if (name.level > 0) {
+    read_level(slot, grant, geometry, name, samples);
+    return {};
+  }
   if (context_.trace != nullptr)
     context_.trace->window(volume, grant->ino(), window, false, TraceRecorder::Clock::now(), process_);
   bool again = false;
@@ -131,6 +137,18 @@ Status ChannelClient::begin(unsigned slot) {
     self->finish(slot, self->context_.volume.read_window(grant->ino(), window, 0, samples, stop), true);
   });
   return {};
+}
+
+void ChannelClient::read_level(unsigned slot, const std::shared_ptr<ChannelGrant>& grant,
+                               const geometry::Geometry& image, const views::WindowName& name, MutableBytes samples) {
+  context_.level_queue.post([self = shared_from_this(), slot, grant, image, name, samples] {
+    const engine::Stop stop = [&] { return self->is_gone(); };
+    const StopScope waits(stop);
+    self->finish(slot,
+                 views::read_level_window(self->context_.volume, grant->ino(), image, name, self->context_.staging,
+                                          grant->user(), samples, stop),
+                 true);
+  });
 }
 
 Result<std::shared_ptr<ChannelGrant>> ChannelClient::image(std::uint32_t number) {

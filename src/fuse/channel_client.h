@@ -16,17 +16,21 @@
 #include "fuse/channel_memory.h"
 #include "fuse/trace_recorder.h"
 #include "fuse/work_queue.h"
+#include "views/staging.h"
+#include "views/view_file.h"
 
 namespace mdfs::fuse {
 
 // What the clients of a mount share; outlives them.
 struct ChannelContext {
   volume::Volume& volume;
-  WorkQueue& queue;      // for windows that wait for disks
-  TraceRecorder* trace;  // null: nothing is recorded
+  WorkQueue& queue;             // for windows that wait for disks
+  WorkQueue& level_queue;       // for windows of levels, which may be computed
+  views::StagingPool& staging;  // for their samples
+  TraceRecorder* trace;         // null: nothing is recorded
 };
 
-// The thread answers cached windows itself, and hands others to the work queue. It waits for no client. Requests under
+// The thread answers cached windows itself, and hands others to the work queues. It waits for no client. Requests under
 // way hold the object. Any thread may call any method.
 class ChannelClient : public std::enable_shared_from_this<ChannelClient> {
  public:
@@ -54,6 +58,8 @@ class ChannelClient : public std::enable_shared_from_this<ChannelClient> {
   void sleep();
   void take(unsigned slot);
   Status begin(unsigned slot);
+  void read_level(unsigned slot, const std::shared_ptr<ChannelGrant>& grant, const geometry::Geometry& image,
+                  const views::WindowName& name, MutableBytes samples);
   Result<std::shared_ptr<ChannelGrant>> image(std::uint32_t number);
   // `changed`: what was ready before is void.
   void finish(unsigned slot, const Status& status, bool changed);

@@ -43,9 +43,10 @@ Result<std::unique_ptr<ChannelServer>> ChannelServer::listen(Environment& enviro
       new ChannelServer(name, std::move(listener), std::move(wake), environment, cache_bytes));
 }
 
-void ChannelServer::start(volume::Volume& volume, TraceRecorder* trace) {
+void ChannelServer::start(volume::Volume& volume, WorkQueue& level_queue, views::StagingPool& staging,
+                          TraceRecorder* trace) {
   queue_ = std::make_unique<WorkQueue>(kQueueThreads, kMostQueueThreads);
-  context_.emplace(ChannelContext{volume, *queue_, trace});
+  context_.emplace(ChannelContext{volume, *queue_, level_queue, staging, trace});
   thread_ = std::thread([this] { run(); });
 }
 

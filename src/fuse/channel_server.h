@@ -37,8 +37,8 @@ class ChannelServer {
   ChannelServer(const ChannelServer&) = delete;
   ChannelServer& operator=(const ChannelServer&) = delete;
 
-  // The volume outlives stop(); `trace` may be null.
-  void start(volume::Volume& volume, TraceRecorder* trace);
+  // The volume, the queue and the pool outlive stop(); `trace` may be null.
+  void start(volume::Volume& volume, WorkQueue& level_queue, views::StagingPool& staging, TraceRecorder* trace);
   // Returns when all clients have gone and all requests have ended.
   void stop();
 

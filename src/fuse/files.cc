@@ -94,14 +94,14 @@ void open_virtual(fuse_req_t req, fuse_ino_t ino, const fuse_file_info& info) {
 
 // ---- reading
 
-Result<std::size_t> read_window_bytes(Handle& handle, views::WindowReader& reader, std::uint64_t offset,
-                                      MutableBytes into, const engine::Stop& stop) {
+Result<std::size_t> read_view_bytes(Handle& handle, views::View& view, std::uint64_t offset, MutableBytes into,
+                                    const engine::Stop& stop) {
   {
     const std::lock_guard lock(handle.mutex);
     if (handle.writer && (!handle.writer->empty() || !handle.writer->is_complete()))
       return handle.writer->read(offset, into);
   }
-  return reader.read(offset, into, stop);
+  return view.read(offset, into, stop);
 }
 
 // What a read asked for, into the trace. A window is one request, at the time of its binding or opening; the pieces in
@@ -135,12 +135,11 @@ Result<std::size_t> read_some(Server& server, fuse_ino_t ino, Handle& handle, bo
     server.nodes().mark_fresh(ino);
     // All open descriptors of the file share its pages, which hold the newest version.
     if (through_page_cache) return handle.view->read_newest(offset, into, stop);
-    if (!handle.window) return handle.view->read(offset, into, stop);
-    return read_window_bytes(handle, *handle.window, offset, into, stop);
+    return read_view_bytes(handle, *handle.view, offset, into, stop);
   }
   // Pages of a mapping are those of the plain file, also with a bound window.
   if (!through_page_cache)
-    if (const auto reader = handle.current_window()) return read_window_bytes(handle, *reader, offset, into, stop);
+    if (const auto view = handle.current_view()) return read_view_bytes(handle, *view, offset, into, stop);
   return server.volume().read(ino, offset, into, stop);
 }
 
@@ -163,7 +162,7 @@ void write_window_bytes(fuse_req_t req, fuse_ino_t ino, Handle& handle, std::uin
   geometry::Window window;
   const auto stage = [&]() -> Status {
     const std::lock_guard lock(handle.mutex);
-    if (!handle.window) return Error{Errc::kAccessDenied, "not a window"};
+    if (!handle.window) return Error{Errc::kInvalidArgument, "a window of a level is only read"};
     window = handle.window->file()->window;
     if (!handle.writer) {
       MDFS_TRY_ASSIGN(handle.writer, views::WindowWriter::create(server.volume(), handle.ino, *handle.window->file(),
@@ -296,9 +295,11 @@ void op_read(fuse_req_t req, fuse_ino_t ino, std::size_t size, off_t offset, fus
   if (!count.ok()) return reply_error(req, count.error());
   if (server.trace() != nullptr) {
     Handle& handle = handle_of(fi);
-    const auto window = through_page_cache && !is_virtual(ino) ? nullptr : handle.current_window();
-    trace_read(req, ino, handle, window ? window->file().get() : nullptr, static_cast<std::uint64_t>(offset), *count,
-               begun);
+    const bool plain = through_page_cache && !is_virtual(ino);
+    const auto window = plain ? nullptr : handle.current_window();
+    if (window || plain || !handle.current_view())  // samples of levels, and pictures, have no words in a trace
+      trace_read(req, ino, handle, window ? window->file().get() : nullptr, static_cast<std::uint64_t>(offset), *count,
+                 begun);
   }
   fuse_reply_buf(req, reinterpret_cast<const char*>(into.data()), *count);
 }
@@ -313,7 +314,7 @@ void op_write(fuse_req_t req, fuse_ino_t ino, const char* bytes, std::size_t siz
     return write_window_bytes(req, ino, handle, at, from, *fi);
   }
   // Pages of a mapping are those of the plain file, also with a bound window.
-  if (!fi->writepage && handle.current_window()) return write_window_bytes(req, ino, handle, at, from, *fi);
+  if (!fi->writepage && handle.current_view()) return write_window_bytes(req, ino, handle, at, from, *fi);
   const bool direct = handle.direct || (fi->flags & O_DIRECT) != 0;
   if (!direct || fi->writepage) server.filled_pages().note_fill(ino, !handle.fills_pages.exchange(true));
   const bool append = !fi->writepage && (fi->flags & O_APPEND) != 0;
@@ -416,8 +417,8 @@ void op_lseek(fuse_req_t req, fuse_ino_t ino, off_t offset, int whence, fuse_fil
 void op_copy_file_range(fuse_req_t req, fuse_ino_t from, off_t from_offset, fuse_file_info* from_fi, fuse_ino_t to,
                         off_t to_offset, fuse_file_info* to_fi, std::size_t length, int flags) {
   Server& server = server_of(req);
-  const bool plain = !is_virtual(from) && !is_virtual(to) && !handle_of(from_fi).current_window() &&
-                     !handle_of(to_fi).current_window() && flags == 0;
+  const bool plain = !is_virtual(from) && !is_virtual(to) && !handle_of(from_fi).current_view() &&
+                     !handle_of(to_fi).current_view() && flags == 0;
   if (!plain) {
     fuse_reply_err(req, EXDEV);  // the kernel then copies by reading and writing
     return;

@@ -33,8 +33,9 @@ struct Handle {
   bool direct = false;                   // without page cache: every read sees a binding
   std::atomic<bool> fills_pages{false};  // the kernel has filled pages through it
   std::mutex mutex;
-  // Replaces the plain file for reads and writes: the bound window, or the window that the virtual file shows as it is
-  // stored, behind a header.
+  // Replaces the plain file: the bound window, which may be one of a level, or what the virtual file shows.
+  std::shared_ptr<views::View> view;
+  // The same object, if it is a window of the image as it is stored, perhaps behind a header. Writes go there, too.
   std::shared_ptr<views::WindowReader> window;
   // True if the window was recorded in a trace, and its first byte has not been read since.
   bool traced_window = false;
@@ -49,7 +50,6 @@ struct Handle {
   std::vector<std::function<void(const Status&)>> waiting;
   // Virtual files only.
   std::shared_ptr<const Node> node;
-  std::shared_ptr<views::View> view;      // the same object as `window` where there is one
   std::optional<geometry::Window> chunk;  // the samples that a chunk of a Zarr array shows
 
   // The mutex is held for these.
@@ -65,9 +65,21 @@ struct Handle {
     return std::move(writer);
   }
 
+  std::shared_ptr<views::View> current_view() {
+    const std::lock_guard lock(mutex);
+    return view;
+  }
   std::shared_ptr<views::WindowReader> current_window() {
     const std::lock_guard lock(mutex);
     return window;
+  }
+  // Exchanges the binding of a real file, and drops staged bytes. `of_image`: as `window`.
+  void bind(std::shared_ptr<views::View> bound, std::shared_ptr<views::WindowReader> of_image) {
+    const std::lock_guard lock(mutex);
+    view = std::move(bound);
+    window = std::move(of_image);
+    writer.reset();
+    traced_window = window != nullptr && can_read(flags);
   }
 };
 

@@ -113,19 +113,24 @@ Result<volume::ImageOptions> to_image_options(const mdfs_ioc_geometry& in) {
   return options;
 }
 
-Result<geometry::Window> to_window(const Geometry& geometry, const mdfs_ioc_window& in) {
+Result<views::WindowName> to_window(const Geometry& image, const mdfs_ioc_window& in) {
   if (in.struct_bytes != sizeof in) return bad(fmt::format("struct_bytes is {}, not {}", in.struct_bytes, sizeof in));
-  if (in.flags != 0 || !all_zero(in.reserved)) return bad("flags and reserved fields must be zero");
-  if (in.rank != geometry.rank) return bad(fmt::format("rank {}; the image has {}", in.rank, geometry.rank));
+  if ((in.flags | in.reserved0) != 0 || !all_zero(in.reserved1)) return bad("flags and reserved fields must be zero");
+  if (in.rank != image.rank) return bad(fmt::format("rank {}; the image has {}", in.rank, image.rank));
   if (!all_zero(std::span(in.start).subspan(in.rank)) || !all_zero(std::span(in.length).subspan(in.rank)))
     return bad("axes beyond the rank must be zero");
-  geometry::Window window;
-  std::copy_n(in.start, geometry::kMaxRank, window.start.begin());
-  std::copy_n(in.length, geometry::kMaxRank, window.length.begin());
+  views::WindowName name{.window = {}, .format = views::Format::kRaw, .level = in.level};
+  std::copy_n(in.start, geometry::kMaxRank, name.window.start.begin());
+  std::copy_n(in.length, geometry::kMaxRank, name.window.length.begin());
   if (in.channel < -1) return bad("channel must be -1 or the number of a channel");
-  if (in.channel >= 0) window.channel = static_cast<unsigned>(in.channel);
-  MDFS_TRY(geometry::check(geometry, window));
-  return window;
+  if (in.channel >= 0) name.window.channel = static_cast<unsigned>(in.channel);
+  if (in.level == 0) {
+    MDFS_TRY(geometry::check(image, name.window));
+  } else {
+    MDFS_TRY_ASSIGN(const Geometry level, views::level_of(image, name));
+    MDFS_TRY(geometry::check(level, name.window));
+  }
+  return name;
 }
 
 Result<volume::OperationRequest> to_operation_request(const mdfs_ioc_operation& in, volume::Ino ino) {

@@ -9,6 +9,7 @@
 #include "engine/engine.h"
 #include "geometry/geometry.h"
 #include "mdfs/ioctl.h"
+#include "views/view_file.h"
 #include "volume/disk_statistics.h"
 #include "volume/operations.h"
 #include "volume/volume.h"
@@ -17,7 +18,8 @@ namespace mdfs::fuse {
 
 // Every field is checked; kInvalidArgument names the invalid one.
 Result<volume::ImageOptions> to_image_options(const mdfs_ioc_geometry& in);
-Result<geometry::Window> to_window(const geometry::Geometry& geometry, const mdfs_ioc_window& in);
+// kOutOfRange: the image has no such level, or the window is outside of it.
+Result<views::WindowName> to_window(const geometry::Geometry& image, const mdfs_ioc_window& in);
 
 // kInvalidArgument also where an answer field is not zero. `ino`: the open file.
 Result<volume::OperationRequest> to_operation_request(const mdfs_ioc_operation& in, volume::Ino ino);

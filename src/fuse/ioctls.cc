@@ -18,6 +18,8 @@
 #include "fuse/view_nodes.h"
 #include "geometry/level.h"
 #include "mdfs/ioctl.h"
+#include "views/level_source.h"
+#include "views/level_view.h"
 
 namespace mdfs::fuse {
 namespace {
@@ -26,6 +28,7 @@ using volume::Ino;
 
 // What an answer to an ioctl has before the caller's bytes.
 constexpr std::size_t kBeforeIoctlBytes = sizeof(fuse_ioctl_out);
+constexpr const char* kLargerThanBuffer = "the window is larger than its buffer";
 
 template <typename T>
 void reply_with(fuse_req_t req, const T& out) {
@@ -50,51 +53,89 @@ void get_geometry(fuse_req_t req, Ino ino) {
   reply_with(req, to_ioc_geometry(*info));
 }
 
+// Windows of levels are read, or computed, before the answer, as those of files are when they are opened.
+void bind_level(fuse_req_t req, Ino ino, Handle& handle, const geometry::Geometry& image, const views::WindowName& name,
+                const mdfs_ioc_window& in) {
+  Server& server = server_of(req);
+  server.render_queue().post([&server, &handle, req, ino, image, name, in] {
+    const auto view = reading(req, [&] {
+      return views::LevelView::open(server.volume(), ino, image, name, server.staging(), fuse_req_ctx(req)->uid,
+                                    stop_of(req));
+    });
+    if (!view.ok()) return reply_error(req, view.error());
+    handle.bind(*view, nullptr);
+    mdfs_ioc_window out = in;
+    out.bytes = (*view)->size_bytes();
+    reply_with(req, out);
+  });
+}
+
 void bind(fuse_req_t req, Ino ino, Handle& handle, const mdfs_ioc_window& in) {
   Server& server = server_of(req);
+  geometry::Geometry geometry;
+  views::WindowName name;
   views::ViewFile file;
   const auto check = [&]() -> Status {
-    MDFS_TRY_ASSIGN(const geometry::Geometry geometry,
-                    reading(req, [&] { return server.volume().image_geometry(ino); }));
-    MDFS_TRY_ASSIGN(const geometry::Window window, to_window(geometry, in));
+    MDFS_TRY_ASSIGN(geometry, reading(req, [&] { return server.volume().image_geometry(ino); }));
+    MDFS_TRY_ASSIGN(name, to_window(geometry, in));
     if (!handle.direct)
       return Error{Errc::kNotSupported, "this kernel cannot map direct_io files: open the image with O_DIRECT to bind"};
     if ((handle.flags & O_APPEND) != 0)
       return Error{Errc::kInvalidArgument, "a window cannot be bound to a file opened with O_APPEND"};
-    MDFS_TRY_ASSIGN(file, views::view_window(geometry, {.window = window, .format = views::Format::kRaw}));
+    if (name.level > 0 && !can_read(handle.flags)) return Error{Errc::kAccessDenied, "not open for reading"};
+    MDFS_TRY_ASSIGN(file, views::view_window(geometry, name));
     return {};
   };
   if (const Status status = check(); !status.ok()) return reply_error(req, status.error());
+  if (name.level > 0) return bind_level(req, ino, handle, geometry, name, in);
   mdfs_ioc_window out = in;
   out.bytes = file.data_bytes;
-  const geometry::Window window = file.window;
-  {
-    const std::lock_guard lock(handle.mutex);
-    handle.window = std::make_shared<views::WindowReader>(server.volume(), ino,
-                                                          std::make_shared<const views::ViewFile>(std::move(file)));
-    handle.writer.reset();
-    handle.traced_window = can_read(handle.flags);
-  }
+  const auto reader = std::make_shared<views::WindowReader>(server.volume(), ino,
+                                                            std::make_shared<const views::ViewFile>(std::move(file)));
+  handle.bind(reader, reader);
   if (can_read(handle.flags)) {
     if (TraceRecorder* const trace = server.trace(); trace != nullptr)
-      trace->window(server.volume(), ino, window, false, TraceRecorder::Clock::now(), fuse_req_ctx(req)->pid);
-    (void)server.volume().start_window(ino, window);  // an error shows when it is read
+      trace->window(server.volume(), ino, name.window, false, TraceRecorder::Clock::now(), fuse_req_ctx(req)->pid);
+    (void)server.volume().start_window(ino, name.window);  // an error shows when it is read
   }
   reply_with(req, out);
+}
+
+// A small window of a level at once.
+void read_level_now(fuse_req_t req, Ino ino, const mdfs_ioc_window& asked, std::size_t room) {
+  Server& server = server_of(req);
+  server.render_queue().post([&server, req, ino, window = asked, room]() mutable {
+    ByteVector answer;
+    const auto read = [&]() -> Status {
+      MDFS_TRY_ASSIGN(const geometry::Geometry image, server.volume().image_geometry(ino));
+      MDFS_TRY_ASSIGN(const views::WindowName name, to_window(image, window));
+      MDFS_TRY_ASSIGN(const views::ViewFile file, views::view_window(image, name));
+      window.bytes = file.data_bytes;
+      if (window.bytes > room) return Error{Errc::kTooBig, kLargerThanBuffer};
+      answer.resize(sizeof window + static_cast<std::size_t>(window.bytes));
+      std::memcpy(answer.data(), &window, sizeof window);
+      return views::read_level_window(server.volume(), ino, image, name, server.staging(), fuse_req_ctx(req)->uid,
+                                      MutableBytes(answer).subspan(sizeof window), stop_of(req));
+    };
+    if (const Status status = reading(req, read); !status.ok()) return reply_error(req, status.error());
+    fuse_reply_ioctl(req, 0, answer.data(), answer.size());
+  });
 }
 
 // A small window at once: one request instead of two.
 void read_now(fuse_req_t req, Ino ino, const Handle& handle, const void* in, std::size_t size) {
   Server& server = server_of(req);
   mdfs_ioc_window window{};
-  std::memcpy(&window, in, sizeof window);                      // the command word promises more than that
+  std::memcpy(&window, in, sizeof window);  // the command word promises more than that
+  if (window.level > 0 && can_read(handle.flags)) return read_level_now(req, ino, window, size - sizeof window);
   ReplyBuffer buffer = server.reply_buffer(kBeforeIoctlBytes);  // may be the memory of `in`, which is not used again
   const auto read = [&]() -> Result<std::size_t> {
     if (!can_read(handle.flags)) return Error{Errc::kAccessDenied, "not open for reading"};
     MDFS_TRY_ASSIGN(const geometry::Geometry geometry, server.volume().image_geometry(ino));
-    MDFS_TRY_ASSIGN(const geometry::Window wanted, to_window(geometry, window));
+    MDFS_TRY_ASSIGN(const views::WindowName name, to_window(geometry, window));
+    const geometry::Window& wanted = name.window;
     window.bytes = geometry::window_bytes(geometry, wanted);
-    if (window.bytes > size - sizeof window) return Error{Errc::kTooBig, "the window is larger than its buffer"};
+    if (window.bytes > size - sizeof window) return Error{Errc::kTooBig, kLargerThanBuffer};
     if (TraceRecorder* const trace = server.trace(); trace != nullptr)
       trace->window(server.volume(), ino, wanted, false, TraceRecorder::Clock::now(), fuse_req_ctx(req)->pid);
     const MutableBytes answer = buffer.bytes().first(sizeof window + static_cast<std::size_t>(window.bytes));
@@ -129,11 +170,7 @@ void channel_token(fuse_req_t req, Ino ino, const Handle& handle, const mdfs_ioc
 }
 
 void unbind(fuse_req_t req, Handle& handle) {
-  {
-    const std::lock_guard lock(handle.mutex);
-    handle.window.reset();
-    handle.writer.reset();
-  }
+  handle.bind(nullptr, nullptr);
   fuse_reply_ioctl(req, 0, nullptr, 0);
 }
 
@@ -143,8 +180,8 @@ void apply(fuse_req_t req, Handle& handle) {
   bool bound = false;
   {
     const std::lock_guard lock(handle.mutex);
-    bound = handle.window != nullptr;
-    if (bound) window = handle.window->file()->window;
+    bound = handle.view != nullptr;
+    if (handle.window) window = handle.window->file()->window;
     if (handle.writer && !handle.writer->empty()) writer = handle.take_staged();
   }
   if (!bound) return reply_error(req, {Errc::kInvalidArgument, "no window is bound"});
@@ -179,16 +216,27 @@ void list(fuse_req_t req, Answer answer) {
   });
 }
 
+// What a read of the window asks of the disks. A level that is not stored is made of the coarsest one that is.
+Result<engine::WindowPlan> plan_of(volume::Volume& volume, Ino ino, const geometry::Geometry& image,
+                                   const views::WindowName& name, const engine::Stop& stop) {
+  if (name.level == 0) return volume.plan_window(ino, name.window, stop);
+  MDFS_TRY_ASSIGN(const auto stored, volume.stored_levels(ino));
+  const unsigned level = std::min(stored.first, name.level);
+  const geometry::Window window = views::level_source(image, name, level).window;
+  return level == 0 ? volume.plan_window(ino, window, stop) : volume.plan_level(ino, level, window, stop);
+}
+
 void plan(fuse_req_t req, Ino ino, const mdfs_ioc_plan& in) {
   if (in.reserved0 != 0) return reply_error(req, {Errc::kInvalidArgument, "ioctl: reserved fields must be zero"});
   Server& server = server_of(req);
   list(req, [&server, req, ino, asked = in.window](const engine::Stop& stop) -> Status {
     MDFS_TRY_ASSIGN(const volume::ImageInfo info, server.volume().image_info(ino));
-    MDFS_TRY_ASSIGN(const geometry::Window window, to_window(info.geometry, asked));
-    MDFS_TRY_ASSIGN(const engine::WindowPlan found, server.volume().plan_window(ino, window, stop));
+    MDFS_TRY_ASSIGN(const views::WindowName name, to_window(info.geometry, asked));
+    MDFS_TRY_ASSIGN(const engine::WindowPlan found, plan_of(server.volume(), ino, info.geometry, name, stop));
     mdfs_ioc_plan out = to_ioc_plan(found);
     out.window = asked;
-    out.window.bytes = geometry::window_bytes(info.geometry, window);
+    MDFS_TRY_ASSIGN(const views::ViewFile file, views::view_window(info.geometry, name));
+    out.window.bytes = file.data_bytes;
     out.largest_request_bytes = server.largest_request_bytes();
     reply_with(req, out);
     return {};

@@ -264,7 +264,7 @@ void Server::run() {
   list_queue_ = std::make_unique<WorkQueue>(kListThreads);
   render_queue_ = std::make_unique<WorkQueue>(kRenderThreads);
   trim_queue_ = std::make_unique<WorkQueue>(1);
-  if (options_.channels) options_.channels->start(volume_, options_.trace.get());
+  if (options_.channels) options_.channels->start(volume_, *render_queue_, staging(), options_.trace.get());
   struct sigaction wake {};
   wake.sa_handler = [](int) {};
   sigaction(kWakeSignal, &wake, nullptr);

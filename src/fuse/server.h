@@ -94,7 +94,7 @@ class Server {
   WorkQueue& long_queue() { return *long_queue_; }      // holes and changes of size
   WorkQueue& sync_queue() { return *sync_queue_; }      // fsync and other waits for the disks
   WorkQueue& list_queue() { return *list_queue_; }      // reads of many records: layouts, zones, plans, chunks
-  WorkQueue& render_queue() { return *render_queue_; }  // opens of files that are encoded then
+  WorkQueue& render_queue() { return *render_queue_; }  // opens of files that are encoded then, levels
   WorkQueue& trim_queue() { return *trim_queue_; }      // trims; one thread
 
   // Answers OPEN. With parallel writes the kernel sends writes to a direct_io file in parallel, where they

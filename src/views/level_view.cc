@@ -219,4 +219,12 @@ Result<std::size_t> LevelView::read(std::uint64_t offset, MutableBytes into, con
   return read_view(file_, offset, into, [&](std::uint64_t at, MutableBytes bytes) { return bytes_->read(at, bytes); });
 }
 
+Status read_level_window(volume::Volume& volume, volume::Ino image, const Geometry& geometry, const WindowName& name,
+                         StagingPool& pool, std::uint32_t owner, MutableBytes into, const engine::Stop& stop) {
+  MDFS_TRY_ASSIGN(const std::shared_ptr<View> view, LevelView::open(volume, image, geometry, name, pool, owner, stop));
+  MDFS_TRY_ASSIGN(const std::size_t count, view->read(0, into, stop));
+  MDFS_CHECK(count == into.size());
+  return {};
+}
+
 }  // namespace mdfs::views

@@ -45,4 +45,9 @@ class LevelView final : public View {
   const std::unique_ptr<const Staging> bytes_;  // of the window, without the header
 };
 
+// All bytes of a window of a level at once: one state of the image. `name`, `owner` and errors as LevelView::open().
+Status read_level_window(volume::Volume& volume, volume::Ino image, const geometry::Geometry& geometry,
+                         const WindowName& name, StagingPool& pool, std::uint32_t owner, MutableBytes into,
+                         const engine::Stop& stop);
+
 }  // namespace mdfs::views

@@ -140,6 +140,20 @@ Result<std::pair<unsigned, geometry::Reduction>> VolumeImpl::stored_levels(Ino i
                    use.levels()->reduction);
 }
 
+Result<engine::WindowPlan> VolumeImpl::plan_level(Ino ino, unsigned level, const geometry::Window& window,
+                                                  const engine::Stop& stop) {
+  const Pin pin = table_.pin(ino);
+  std::shared_ptr<const LevelSet> set;
+  {
+    MDFS_TRY_ASSIGN(const ObjectUse use, open_objects_.use(*pin));
+    set = use.levels();
+  }
+  if (!set || level == 0 || level > set->objects.size())
+    return Error{Errc::kOutOfRange, fmt::format("level {} is not stored", level)};
+  MDFS_TRY_ASSIGN(const LevelUse use, LevelUse::begin(table_, open_objects_, set->objects[level - 1]));
+  return engine_->plan(*use, window, stop);
+}
+
 Result<LevelsInfo> VolumeImpl::levels_info(Ino ino, const engine::Stop& stop) {
   const Pin pin = table_.pin(ino);
   LevelsInfo info;

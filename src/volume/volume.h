@@ -315,6 +315,10 @@ class Volume {
   // The number of stored levels and their reduction, which is in memory for an open image.
   virtual Result<std::pair<unsigned, geometry::Reduction>> stored_levels(Ino ino) = 0;
   virtual Result<LevelsInfo> levels_info(Ino ino, const engine::Stop& stop) = 0;
+  // plan_window() of a stored level, whose samples the window is in; what is not built counts as holes. kOutOfRange:
+  // the level is not stored.
+  virtual Result<engine::WindowPlan> plan_level(Ino ino, unsigned level, const geometry::Window& window,
+                                                const engine::Stop& stop) = 0;
   // Bytes [offset, offset + length) of a window of a stored level, in the samples of that level, which has been
   // checked. All of them are the reduction of one state of the image. Extents that are not built are built and stored.
   // False: the level is not stored, lacks extents that cannot be stored now, or writers have changed what it is made of

@@ -127,6 +127,8 @@ class VolumeImpl final : public MaintainedVolume {
   Status set_levels(Ino ino, unsigned count, geometry::Reduction reduction) override;
   Result<std::pair<unsigned, geometry::Reduction>> stored_levels(Ino ino) override;
   Result<LevelsInfo> levels_info(Ino ino, const engine::Stop& stop) override;
+  Result<engine::WindowPlan> plan_level(Ino ino, unsigned level, const geometry::Window& window,
+                                        const engine::Stop& stop) override;
   bool build_levels(const engine::Stop& pause, const engine::Stop& stop) override;
   Result<bool> forget_level_extents(Ino object, const std::vector<std::uint64_t>& numbers) override;
   Result<bool> read_level(Ino ino, unsigned level, const geometry::Window& window, std::uint64_t offset,

@@ -13,7 +13,7 @@ import sys
 import numpy
 
 # struct mdfs_ioc_window and MDFS_IOC_BIND of mdfs/ioctl.h.
-WINDOW = struct.Struct("=II5Q5QiIQ4Q")
+WINDOW = struct.Struct("=II5Q5QiIQII3Q")
 BIND = 3 << 30 | WINDOW.size << 16 | 0xD5 << 8 | 3
 
 
@@ -21,7 +21,7 @@ def by_ioctl(path, start, length):
     """What read(2) gives after the window was bound to the open file."""
     fd = os.open(path, os.O_RDONLY | os.O_DIRECT)
     try:
-        request = WINDOW.pack(WINDOW.size, 2, *start, 0, 0, 0, *length, 0, 0, 0, -1, 0, 0, 0, 0, 0, 0)
+        request = WINDOW.pack(WINDOW.size, 2, *start, 0, 0, 0, *length, 0, 0, 0, -1, 0, 0, 0, 0, 0, 0, 0)
         size = WINDOW.unpack(fcntl.ioctl(fd, BIND, request))[14]
         return os.pread(fd, size, 0)
     finally:

@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   MDFS_CHECK(out.rank == geometry.rank && out.shape[0] == geometry.shape[0]);
   for (unsigned i = 0; i < 4 && !reader.empty(); ++i) {
     const auto window = fuse::to_window(geometry, take<mdfs_ioc_window>(reader));
-    if (window.ok()) use(geometry, *window);
+    if (window.ok()) use(*views::level_of(geometry, *window), window->window);
   }
   const auto asked = take<mdfs_ioc_operation>(reader);
   if (const auto request = fuse::to_operation_request(asked, 17); request.ok())

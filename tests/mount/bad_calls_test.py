@@ -26,7 +26,7 @@ def fields(layout):
         at += size
 
 
-WINDOW_FIELDS = list(fields([4, 4] + [8] * 10 + [4, 4, 8] + [8] * 4))
+WINDOW_FIELDS = list(fields([4, 4] + [8] * 10 + [4, 4, 8] + [4, 4] + [8] * 3))
 GEOMETRY_FIELDS = list(fields([4, 1, 1, 2, 1,
                                1] + [1] * 6 + [8] * 5 + [4] * 5 + [4] + [1] * 8 + [8] * 5 + [1] * 40 + [4, 4] +
                               [8] * 4 + [8] * 8))
@@ -74,10 +74,11 @@ class Calls(harness.MountTest):
                 data = bytearray(good)
                 data[offset:offset + size] = value.to_bytes(size, "little")
                 window = WINDOW.unpack(data)
-                start, length, channel = window[2:7], window[7:12], window[12]
-                fits = all(s + n <= shape for s, n, shape in zip(start, length, (20, 30)))
+                start, length, channel, level = window[2:7], window[7:12], window[12], window[15]
+                fits = level <= 5 and all(s + n <= -(-side // 2 ** level)
+                                          for s, n, side in zip(start, length, (20, 30)))
                 wrong_form = (window[0] != WINDOW.size or window[1] != 2 or any(start[2:] + length[2:]) or
-                              channel < -1 or window[13] or any(window[15:]) or (0 in length[:2]))
+                              channel < -1 or window[13] or any(window[16:]) or (0 in length[:2]))
                 expected = (errno.EINVAL,) if wrong_form else (0,) if fits and channel < 3 else (errno.ERANGE,)
                 if wrong_form and not fits:
                     expected += (errno.ERANGE,)

@@ -53,9 +53,9 @@ class Image:
         if result < 0:
             raise OSError(-result, LIBRARY.mdfs_last_error().decode())
 
-    def read(self, start, length, channel=-1, dtype=numpy.uint8, channels=CHANNELS):
+    def read(self, start, length, channel=-1, dtype=numpy.uint8, channels=CHANNELS, level=0):
         out = numpy.empty(tuple(length) + ((channels,) if channel < 0 and channels > 1 else ()), dtype)
-        count = LIBRARY.mdfs_read_window(self.handle, harness.window(start, length, channel), out.ctypes.data,
+        count = LIBRARY.mdfs_read_window(self.handle, harness.window(start, length, channel, level), out.ctypes.data,
                                          out.nbytes, None)
         if count < 0:
             raise OSError(-count, LIBRARY.mdfs_last_error().decode())
@@ -138,9 +138,9 @@ class Raw:
         address = ctypes.addressof(ctypes.c_char.from_buffer(self.memory, 64))
         libc.syscall(ctypes.c_long(FUTEX), ctypes.c_void_p(address), 1, 1 << 30, None, None, 0)
 
-    def ask(self, image, start, length, samples, slot=0):
+    def ask(self, image, start, length, samples, slot=0, level=0):
         """The error and the samples of one window."""
-        window = harness.window(start, length)
+        window = harness.window(start, length, level=level)
         self.submit(slot, window + struct.pack("=IIQQ", image, 0, 0, samples))
         at = HEADER_BYTES + slot * SLOT_BYTES
         if not eventually(lambda: struct.unpack("=I", self.memory[at:at + 4])[0] == DONE):

@@ -27,7 +27,7 @@ NUMPY = {"u8": "|u1", "u16": "<u2", "u32": "<u4", "u64": "<u8", "i8": "|i1", "i1
 
 MAGIC = 0xD5
 GEOMETRY = struct.Struct("=I2BHBb6s5Q5II8s5d40sii4Q8Q")
-WINDOW = struct.Struct("=II5Q5QiIQ4Q")
+WINDOW = struct.Struct("=II5Q5QiIQII3Q")
 LAYOUT_HEAD = struct.Struct("=QIIII")
 LAYOUT_ROW = struct.Struct("=5QIIQQ")
 LAYOUT_BYTES = LAYOUT_HEAD.size + 200 * LAYOUT_ROW.size
@@ -58,20 +58,20 @@ def geometry(shape, element="u8", channels=1, codec=1, extent=(), axes="", disks
                          *pad(extent), disks, axes.encode(), *[0.0] * 5, b"", -1, -1, *[0] * 4, *[0] * 8)
 
 
-def window(start, length, channel=-1):
+def window(start, length, channel=-1, level=0):
     def pad(values):
         return list(values) + [0] * (5 - len(values))
-    return WINDOW.pack(WINDOW.size, len(start), *pad(start), *pad(length), channel, 0, 0, *[0] * 4)
+    return WINDOW.pack(WINDOW.size, len(start), *pad(start), *pad(length), channel, 0, 0, level, *[0] * 4)
 
 
-def bind(fd, start, length, channel=-1):
+def bind(fd, start, length, channel=-1, level=0):
     """Binds the window; returns its size in bytes."""
-    return WINDOW.unpack(fcntl.ioctl(fd, BIND, window(start, length, channel)))[14]
+    return WINDOW.unpack(fcntl.ioctl(fd, BIND, window(start, length, channel, level)))[14]
 
 
-def read_now(fd, start, length, room, channel=-1):
+def read_now(fd, start, length, room, channel=-1, level=0):
     """The bytes of a small window, by one ioctl with so much room for them."""
-    call = bytearray(window(start, length, channel)) + bytearray(room)
+    call = bytearray(window(start, length, channel, level)) + bytearray(room)
     fcntl.ioctl(fd, ioc(3, 10, len(call)), call)
     return bytes(call[WINDOW.size:WINDOW.size + WINDOW.unpack_from(call)[14]])
 

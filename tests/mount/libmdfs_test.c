@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <mdfs/mdfs.h>
+#include <mdfs/ondisk.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,6 +88,28 @@ static void* read_windows(void* argument) {
   return NULL;
 }
 
+static void levels(mdfs_image* image) {
+  struct mdfs_ioc_geometry geometry;
+  CHECK(mdfs_level_info(image, 1, &geometry) == 0);
+  CHECK(geometry.shape[0] == (HEIGHT + 1) / 2 && geometry.shape[1] == (WIDTH + 1) / 2);
+  CHECK(geometry.size_bytes == geometry.shape[0] * geometry.shape[1] * CHANNELS && geometry.stored_bytes == 0);
+  CHECK(mdfs_level_info(image, 60, &geometry) == -ERANGE);
+  struct mdfs_ioc_levels stored = {
+      .struct_bytes = sizeof stored, .action = MDFS_IOC_LEVELS_SET, .count = 2, .reduction = MDFS_REDUCE_NEAREST};
+  CHECK(mdfs_levels(image, &stored) == 0);
+  CHECK(stored.count == 2 && stored.reduction == MDFS_REDUCE_NEAREST && stored.levels[1].extents > 0);
+  struct mdfs_ioc_window window, below;
+  CHECK(mdfs_parse_window(image, "l2,y3,x5", &window) == 0 && window.level == 2 && window.bytes == CHANNELS);
+  CHECK(mdfs_parse_window(image, "y12,x20", &below) == 0 && below.level == 0);
+  unsigned char sample[CHANNELS], wanted[CHANNELS];
+  CHECK(mdfs_read_window(image, &window, sample, sizeof sample, NULL) == CHANNELS);
+  CHECK(mdfs_read_window(image, &below, wanted, sizeof wanted, NULL) == CHANNELS);
+  CHECK(memcmp(sample, wanted, sizeof sample) == 0);
+  CHECK(mdfs_write_window(image, &window, sample, sizeof sample, NULL) == -EINVAL);
+  stored = (struct mdfs_ioc_levels){.struct_bytes = sizeof stored, .action = MDFS_IOC_LEVELS_SET, .count = 60};
+  CHECK(mdfs_levels(image, &stored) == -ERANGE && strstr(mdfs_last_error(), "fewer levels") != NULL);
+}
+
 static void errors(const char* directory, const char* path) {
   mdfs_image* image = NULL;
   CHECK(mdfs_open("/nowhere", O_RDONLY, &image) == -ENOENT && image == NULL);
@@ -138,6 +161,7 @@ int main(int argc, char** argv) {
   for (int i = 0; i < THREADS; ++i) CHECK(pthread_create(&threads[i], NULL, read_windows, image) == 0);
   for (int i = 0; i < THREADS; ++i) CHECK(pthread_join(threads[i], NULL) == 0);
 
+  levels(image);
   struct mdfs_ioc_window window;
   struct mdfs_ioc_plan* plan = malloc(sizeof *plan);
   CHECK(plan != NULL && mdfs_parse_window(image, "y0+100", &window) == 0);

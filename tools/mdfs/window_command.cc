@@ -15,6 +15,7 @@
 #include "base/aligned_buffer.h"
 #include "commands.h"
 #include "convert.h"
+#include "geometry/level.h"
 #include "geometry/shape_text.h"
 #include "geometry/window_spec.h"
 #include "handle_pool.h"
@@ -39,8 +40,11 @@ constexpr std::uint64_t kMaxWriteBytes = std::uint64_t{4} << 30;
 
 struct OpenWindow {
   Image image;
-  geometry::Geometry geometry;
+  unsigned level = 0;
+  geometry::Geometry geometry;  // of the level, as the window
   geometry::Window window;
+  std::string spec;                // its canonical spelling
+  mdfs_ioc_window ioc{};           // as calls take it
   std::uint32_t placed_disks = 0;  // over which the image is spread
 };
 
@@ -48,10 +52,14 @@ Result<OpenWindow> open_window(const std::string& path, const std::string& spec,
   OpenWindow open;
   MDFS_TRY_ASSIGN(open.image, open_image(path, flags));
   MDFS_TRY_ASSIGN(const mdfs_ioc_geometry info, image_info(*open.image, path));
-  MDFS_TRY_ASSIGN(open.geometry, client::to_geometry(info));
-  auto window = geometry::parse_window(open.geometry, spec);
+  MDFS_TRY_ASSIGN(const geometry::Geometry whole, client::to_geometry(info));
+  const auto window = geometry::parse_level_window(whole, spec);
   if (!window.ok()) return Error{window.error().code, path + ": " + window.error().where};
-  open.window = *window;
+  open.level = window->level;
+  open.geometry = geometry::level_geometry(whole, window->level);
+  open.window = window->window;
+  open.spec = geometry::to_spec(whole, *window);
+  open.ioc = client::from_window(whole, *window);
   open.placed_disks = info.placed_disks;
   return open;
 }
@@ -63,6 +71,14 @@ struct ReadArguments {
   bool force = false;
 };
 
+// The error of the daemon is an errno: what it means here.
+Error explained(const Error& error, const ReadArguments& arguments, const OpenWindow& open) {
+  if (error.code != Errc::kTooBig || open.level == 0) return error;
+  return {Errc::kTooBig, fmt::format("{}: window {}: too large to be computed; store the levels of the image (mdfs "
+                                     "image levels --set auto), or read less at a time",
+                                     arguments.path, open.spec)};
+}
+
 Status read_command(const ReadArguments& arguments) {
   MDFS_TRY_ASSIGN(const OpenWindow open, open_window(arguments.path, arguments.spec, O_RDONLY));
   const imagefile::ArrayInfo array = array_of_window(open.geometry, open.window);
@@ -72,9 +88,10 @@ Status read_command(const ReadArguments& arguments) {
   Progress progress("reading", bytes, to_file || ::isatty(STDOUT_FILENO) != 1);
   // One binding, so one version of a window of any size.
   MDFS_TRY_ASSIGN(const auto handles, client::HandlePool::open(arguments.path, O_RDONLY));
-  mdfs_ioc_window window = client::from_window(open.geometry, open.window);
-  MDFS_TRY_ASSIGN(const int fd, handles->bind(window));
-  File bound(fd, arguments.path);
+  mdfs_ioc_window window = open.ioc;
+  const auto fd = handles->bind(window);
+  if (!fd.ok()) return explained(fd.error(), arguments, open);
+  File bound(*fd, arguments.path);
   if (window.bytes != bytes)
     return {Errc::kInvalidArgument, arguments.path + ": was replaced by another image during the read"};
   AlignedBuffer buffer(static_cast<std::size_t>(std::min(kReadPartBytes, bytes)));
@@ -180,6 +197,8 @@ Error explained(const Error& error, const WriteArguments& arguments, std::uint64
 // changes nothing.
 Status write_command(const WriteArguments& arguments) {
   MDFS_TRY_ASSIGN(const OpenWindow open, open_window(arguments.path, arguments.spec, O_RDWR));
+  if (open.level > 0)
+    return {Errc::kInvalidArgument, fmt::format("{}: window {}: levels are only read", arguments.path, open.spec)};
   const std::uint64_t bytes = geometry::window_bytes(open.geometry, open.window);
   if (bytes > kMaxWriteBytes)
     return {Errc::kTooBig, fmt::format("window {}: {} bytes; a window write takes at most {}", arguments.spec, bytes,
@@ -187,7 +206,7 @@ Status write_command(const WriteArguments& arguments) {
   MDFS_TRY_ASSIGN(const auto samples,
                   is_raw(arguments.source) ? open_raw(arguments.source, bytes) : open_array(arguments.source, open));
   MDFS_TRY_ASSIGN(const auto handles, client::HandlePool::open(arguments.path, O_RDWR));
-  mdfs_ioc_window window = client::from_window(open.geometry, open.window);
+  mdfs_ioc_window window = open.ioc;
   MDFS_TRY_ASSIGN(const int fd, handles->bind(window));
   File bound(fd, arguments.path);
   Progress progress("writing", bytes);
@@ -202,7 +221,7 @@ Status write_command(const WriteArguments& arguments) {
     at += part.size();
   }
   progress.finish();
-  print_out("{}: window {} replaced, {} bytes\n", arguments.path, geometry::to_spec(open.geometry, open.window), bytes);
+  print_out("{}: window {} replaced, {} bytes\n", arguments.path, open.spec, bytes);
   return {};
 }
 
@@ -229,7 +248,7 @@ void print_json(const ExplainArguments& arguments, const OpenWindow& open, const
   const imagefile::ArrayInfo array = array_of_window(open.geometry, open.window);
   nlohmann::ordered_json json;
   json["output_version"] = kOutputVersion;
-  json["window"] = geometry::to_spec(open.geometry, open.window);
+  json["window"] = open.spec;
   json["axes"] = array.axes;
   json["shape"] = array.lengths;
   json["bytes"] = geometry::window_bytes(open.geometry, open.window);
@@ -247,8 +266,8 @@ void print_json(const ExplainArguments& arguments, const OpenWindow& open, const
 
 void print_text(const ExplainArguments& arguments, const OpenWindow& open, const mdfs_ioc_plan& plan) {
   const imagefile::ArrayInfo array = array_of_window(open.geometry, open.window);
-  print_out("window {}: shape {} ({}), {} bytes\n", geometry::to_spec(open.geometry, open.window),
-            format_shape(array.lengths), array.axes, geometry::window_bytes(open.geometry, open.window));
+  print_out("window {}: shape {} ({}), {} bytes\n", open.spec, format_shape(array.lengths), array.axes,
+            geometry::window_bytes(open.geometry, open.window));
   print_out("  {} extents, {} of them holes, {} in the cache\n", plan.extents, plan.holes, plan.cached);
   std::uint64_t total = 0, busiest = 0;
   for (std::uint32_t i = 0; i < plan.disk_count; ++i) {
@@ -270,9 +289,8 @@ void print_text(const ExplainArguments& arguments, const OpenWindow& open, const
 
 Status explain_command(const ExplainArguments& arguments) {
   MDFS_TRY_ASSIGN(const OpenWindow open, open_window(arguments.path, arguments.spec, O_RDONLY));
-  const mdfs_ioc_window window = client::from_window(open.geometry, open.window);
   mdfs_ioc_plan plan{};
-  const int result = mdfs_plan(open.image.get(), &window, &plan);
+  const int result = mdfs_plan(open.image.get(), &open.ioc, &plan);
   if (result < 0) return library_error(result, arguments.path);
   if (plan.disk_count > MDFS_IOC_MAX_DISKS)
     return {Errc::kCorrupt, arguments.path + ": the daemon's answer is invalid"};

@@ -140,7 +140,10 @@ TEST(IoctlStructs, AWindowThatMakesNoSenseIsRefused) {
       [](auto& in) { in.rank = 3; },
       [](auto& in) { in.rank = 0xffffffff; },
       [](auto& in) { in.flags = 1; },
-      [](auto& in) { in.reserved[3] = 1; },
+      [](auto& in) { in.reserved0 = 1; },
+      [](auto& in) { in.reserved1[2] = 1; },
+      [](auto& in) { in.level = 1; },
+      [](auto& in) { in.level = 0xffffffff; },
       [](auto& in) { in.length[0] = 0; },
       [](auto& in) { in.length[0] = 91; },
       [](auto& in) { in.start[0] = 100; },
@@ -158,6 +161,22 @@ TEST(IoctlStructs, AWindowThatMakesNoSenseIsRefused) {
   }
 }
 
+TEST(IoctlStructs, AWindowOfALevelIsInTheSamplesOfTheLevel) {
+  mdfs_ioc_window in = some_window();
+  in.level = 2;
+  in.length[0] = 15;
+  in.length[1] = 50;
+  const auto name = to_window(photo_geometry(), in);
+  ASSERT_TRUE(name.ok()) << name.error().message();
+  EXPECT_EQ(name->level, 2u);
+  EXPECT_EQ(name->window.length[1], 50u);
+  in.length[0] = 16;
+  EXPECT_EQ(to_window(photo_geometry(), in).error().code, Errc::kOutOfRange);
+  in.level = 9;
+  in.length[0] = in.length[1] = 1;
+  EXPECT_EQ(to_window(photo_geometry(), in).error().code, Errc::kOutOfRange);
+}
+
 RC_GTEST_PROP(IoctlStructs, NoBytesCrashTheDecoders, ()) {
   const auto fill = [](auto& value) {
     auto bytes = std::as_writable_bytes(std::span(&value, 1));
@@ -171,7 +190,10 @@ RC_GTEST_PROP(IoctlStructs, NoBytesCrashTheDecoders, ()) {
   mdfs_ioc_window window = some_window();
   fill(window);
   const geometry::Geometry image = photo_geometry();
-  if (const auto found = to_window(image, window); found.ok()) RC_ASSERT(geometry::check(image, *found).ok());
+  if (const auto found = to_window(image, window); found.ok()) {
+    const auto level = views::level_of(image, *found);
+    RC_ASSERT(level.ok() && geometry::check(*level, found->window).ok());
+  }
 }
 
 TEST(IoctlStructs, AGeometryComesBackAsItWasSet) {
@@ -195,7 +217,7 @@ TEST(IoctlStructs, AGeometryComesBackAsItWasSet) {
 TEST(PlainRange, HoldsTheFirstAndTheLastByteOfTheWindow) {
   const geometry::Geometry geometry = photo_geometry();
   const auto window = to_window(geometry, some_window());
-  const PlainRange range = plain_range(geometry, *window);
+  const PlainRange range = plain_range(geometry, window->window);
   EXPECT_EQ(range.offset, 10u * 200 * 6);
   EXPECT_EQ(range.length, 20u * 200 * 6);
 }
