@@ -14,13 +14,13 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optio
 import numpy as np
 import numpy.typing as npt
 
-from mdfs import _attributes, _chunks, _library
+from mdfs import _attributes, _chunks, _levels, _library
 from mdfs._append import append_whole
 from mdfs._handle import Handle
 from mdfs._library import Geometry, Plan, Strides, Window, check, library, read_window, read_windows, window_fields
+from mdfs._samples import Array, as_samples, fits
 from mdfs._selection import MOST_BOXES, Selection, result_shape, select, simple_window
 
-Array = npt.NDArray[Any]
 Spec = Union[str, Any]  # "y50+30,x100+40", or an index
 
 WRONG_WINDOW = (-errno.EINVAL, -errno.ERANGE, -errno.EOVERFLOW)  # a specification that is none, or outside the image
@@ -40,43 +40,6 @@ def _pool() -> concurrent.futures.ThreadPoolExecutor:
     return pool
 
 
-def _samples(value: Any, dtype: "np.dtype[Any]") -> Array:
-    """The value as samples of the type. Arrays must be of a type that numpy.can_cast calls safe, TypeError if not;
-    Python's numbers must be in the range of the type, OverflowError if not."""
-    given = np.asarray(value)
-    if given.dtype == dtype:
-        return given
-    if isinstance(value, (np.ndarray, np.generic)):
-        if not np.can_cast(given.dtype, dtype, "safe"):
-            raise TypeError(f"samples of {given.dtype} may not fit into an image of {dtype}: use astype")
-        return given.astype(dtype)
-    numbers = None
-    if given.dtype.kind in "fO":  # perhaps integers: NumPy has no type for all from -1 to 2**64-1, nor for larger ones
-        numbers = np.array(value, dtype=object)
-        if all(isinstance(number, int) for number in numbers.flat):
-            given = numbers if dtype.kind in "iu" else numbers.astype(np.float64)
-    if given.dtype.kind not in "biuf" and given is not numbers:
-        raise TypeError(f"{given.dtype} is no type of samples")
-    if given.dtype.kind == "f" and dtype.kind != "f":
-        raise TypeError(f"numbers with a fraction do not fit into an image of {dtype}")
-    if dtype.kind in "iu" and given.size > 0:
-        limits = np.iinfo(dtype)
-        if int(given.min()) < limits.min or int(given.max()) > limits.max:
-            raise OverflowError(f"samples of {dtype} are from {limits.min} to {limits.max}")
-    with np.errstate(over="ignore"):
-        samples = given.astype(dtype)
-    if dtype.kind == "f" and bool(np.any(np.isinf(samples) & ~np.isinf(given))):
-        raise OverflowError(f"samples of {dtype} are from {-np.finfo(dtype).max} to {np.finfo(dtype).max}, or infinite")
-    return samples
-
-
-def _fits(target: Array, channels: bool) -> bool:
-    """Can libmdfs read into this array? Its strides count forwards, and channels lie side by side."""
-    if any(stride < 0 for stride in target.strides):
-        return False
-    return not channels or target.shape[-1] == 1 or target.strides[-1] == target.itemsize
-
-
 class Image:
     """An open image, with the shape, the type and the indexing of a NumPy array.
 
@@ -89,27 +52,34 @@ class Image:
         An image on a mounted volume.
     mode : {"r", "r+"}
         Read, or read and write.
+    level : int
+        A resolution level, which is only read. IndexError: the image has fewer levels.
     """
 
-    def __init__(self, path: Union[str, "os.PathLike[str]"], mode: str = "r") -> None:
+    def __init__(self, path: Union[str, "os.PathLike[str]"], mode: str = "r", level: int = 0) -> None:
         if mode not in ("r", "r+"):
             raise ValueError(f"mode {mode!r}: must be 'r' or 'r+'")
+        self._level = operator.index(level)
+        if not 0 <= self._level < 1 << 32:
+            raise IndexError(f"level {level}: must be 0 or more")
+        if self._level > 0 and mode != "r":
+            raise ValueError("a level is only read")
         self.path = os.path.abspath(os.fspath(path))
         self.mode = mode
+        self._opened: Dict[int, "Image"] = {}  # levels, of the shape of the image at the last refresh()
         self._handle = Handle(self.path, os.O_RDONLY if mode == "r" else os.O_RDWR)
         self.refresh()
 
     # ---- the library
 
     def _info(self) -> Geometry:
-        geometry = Geometry(struct_bytes=ctypes.sizeof(Geometry))
         with self._handle as image:
-            check(library().mdfs_info(image, ctypes.byref(geometry)))
-        return geometry
+            return _levels.geometry(image, self._level)
 
     def close(self) -> None:
         """Closes the image; it cannot be used any more. Reads and writes under way in other threads end before."""
         self._handle.close()
+        self._opened = {}
 
     def __enter__(self) -> "Image":
         return self
@@ -123,20 +93,15 @@ class Image:
             self.close()
 
     def __reduce__(self) -> Tuple[Any, ...]:
-        return Image, (self.path, self.mode)
+        return Image, (self.path, self.mode, self._level)
 
     def refresh(self) -> None:
         """Takes over the shape that the image has now, in whole places of the slowest axis."""
         geometry = self._geometry = self._info()
         self._rank, self._channels = geometry.rank, geometry.channels
-        last = (self._channels,) if self._channels > 1 else ()
-        names = {number: name for name, number in _library.TYPES.items()}
-        self._dtype = np.dtype(names[geometry.type])
-        self._shape = tuple(geometry.shape[:self._rank]) + last
-        # A frame counts when all of it is there: another program may be appending it.
-        if self._frame_bytes() > 0:
-            self._shape = (geometry.size_bytes // self._frame_bytes(),) + self._shape[1:]
-        self._chunks = tuple(geometry.extent[:self._rank]) + last
+        self._dtype, self._shape = _levels.dtype(geometry), _levels.shape(geometry)
+        self._chunks = tuple(geometry.extent[:self._rank]) + self._shape[self._rank:]
+        self._opened = {}
 
     # ---- what it is
 
@@ -189,6 +154,24 @@ class Image:
                 for axis, letter in enumerate(self._geometry.axes.decode()) if self._geometry.spacing[axis] > 0}
 
     @property
+    def levels(self) -> Tuple[Tuple[int, ...], ...]:
+        """The shapes of the image and of its stored levels: levels[n] is that of level(n)."""
+        with self._handle as image:
+            count = _levels.stored(image).count
+            found = []
+            for level in range(count + 1):
+                with contextlib.suppress(IndexError):  # the image has become smaller than its levels
+                    found.append(_levels.shape(_levels.geometry(image, level)))
+            return tuple(found)
+
+    @property
+    def reduction(self) -> str:
+        """How a sample of a level is made of those below: "mean", "nearest" or "max"."""
+        with self._handle as image:
+            number = _levels.stored(image).reduction
+        return {number: name for name, number in _library.REDUCTIONS.items()}.get(number, "mean")
+
+    @property
     def attrs(self) -> Mapping[str, Any]:
         """What is stored beside the samples, such as the name of a stain; assign a mapping to replace all of it."""
         return types.MappingProxyType(_attributes.load(self.path))
@@ -208,10 +191,11 @@ class Image:
 
     def __repr__(self) -> str:
         lengths = "x".join(map(str, self._shape))
-        return f"<mdfs.Image {self.path!r}: {self.axes} {lengths} {self._dtype.name}, extents of {self._chunks}>"
+        level = f" level {self._level}" if self._level > 0 else ""
+        return f"<mdfs.Image {self.path!r}{level}: {self.axes} {lengths} {self._dtype.name}, extents of {self._chunks}>"
 
     def __dask_tokenize__(self) -> Tuple[Any, ...]:
-        return "mdfs.Image", self.path, self._shape, self._dtype.str, self.generation
+        return "mdfs.Image", self.path, self._level, self._shape, self._dtype.str, self.generation
 
     # ---- reading
 
@@ -222,7 +206,7 @@ class Image:
         starts, lengths, shape = simple
         samples = np.empty(shape, self._dtype)
         with self._handle as image:
-            read_window(image, window_fields(starts, lengths, -1), samples, samples.nbytes, None)
+            read_window(image, window_fields(starts, lengths, -1, self._level), samples, samples.nbytes, None)
         return samples if shape else samples[()]
 
     def __array__(self, dtype: Optional[npt.DTypeLike] = None, copy: Optional[bool] = None) -> Array:
@@ -241,34 +225,55 @@ class Image:
             self.read(place, out=samples[place])
         return samples
 
-    def read(self, window: Spec = Ellipsis, out: Optional[Array] = None) -> Any:
+    def level(self, number: int) -> "Image":
+        """A resolution level as an image of its own, which is only read; level 0 is the image itself.
+
+        Each level halves the axes of the plane of the one below. A level that is not stored is computed when it is
+        read: OSError with EFBIG if that takes more than 256 MiB of samples. IndexError: the image has fewer levels."""
+        return Image(self.path, "r", number)
+
+    def read(self, window: Spec = Ellipsis, out: Optional[Array] = None, level: Optional[int] = None) -> Any:
         """Reads a window; one of a single box is of one version of the image.
 
         Parameters
         ----------
         window : str or index
-            A specification such as "y50+30,x100+40", or an index as in brackets. As in the files under win/, an axis
-            with one index, such as "z3", is no axis of the result; "z3+1" keeps it.
+            A specification such as "y50+30,x100+40" or "l2,y0+512", or an index as in brackets. As in the files under
+            win/, an axis with one index, such as "z3", is no axis of the result; "z3+1" keeps it.
         out : numpy.ndarray, optional
             Where the samples go: of the result's shape and type, with any strides. It is returned.
+        level : int, optional
+            The resolution level in whose samples the window is. Default: that of this image.
         """
-        return self._read(self._select(self._index(window)), out)
+        of, index = self._located(window, level)
+        return of._read(of._select(index), out)  # pylint: disable=protected-access
 
-    def read_many(self, windows: Iterable[Spec], out: Optional[Sequence[Array]] = None) -> List[Any]:
-        """Reads many windows at once, so that all disks are busy. `out`: an array for each, or one with all of them."""
-        chosen = [self._select(self._index(window)) for window in windows]
+    def read_many(self, windows: Iterable[Spec], out: Optional[Sequence[Array]] = None,
+                  level: Optional[int] = None) -> List[Any]:
+        """Reads many windows at once, so that all disks are busy.
+
+        Parameters
+        ----------
+        windows : iterable of str or index
+            As for read().
+        out : sequence of numpy.ndarray, optional
+            An array for each window, or one with all of them.
+        level : int, optional
+            As for read().
+        """
+        located = [self._located(window, level) for window in windows]
+        chosen = [(of, of._select(index)) for of, index in located]  # pylint: disable=protected-access
         into: Sequence[Optional[Array]] = [None] * len(chosen) if out is None else list(out)
         if len(into) != len(chosen):
             raise ValueError(f"{len(into)} arrays in out for {len(chosen)} windows")
-        buffers = [self._buffer(selection, target) for selection, target in zip(chosen, into)]
-        self._fill(zip(buffers, chosen))
-        return [self._result(*all_three) for all_three in zip(buffers, chosen, into)]
+        buffers = [self._buffer(selection, target) for (_, selection), target in zip(chosen, into)]
+        self._fill((*both, buffer) for both, buffer in zip(chosen, buffers))
+        return [self._result(buffer, selection, target)
+                for (_, selection), buffer, target in zip(chosen, buffers, into)]
 
-    async def aread(self, window: Spec = Ellipsis, out: Optional[Array] = None) -> Any:
+    async def aread(self, window: Spec = Ellipsis, out: Optional[Array] = None, level: Optional[int] = None) -> Any:
         """read(), awaited."""
-        selection = self._select(self._index(window))
-        return await asyncio.get_running_loop().run_in_executor(
-            _pool(), lambda: self._read(selection, out))
+        return await asyncio.get_running_loop().run_in_executor(_pool(), lambda: self.read(window, out, level))
 
     def blocks(self) -> Iterator[Tuple[Tuple[slice, ...], Array]]:
         """All extents, as (place, samples), the fastest axis first. Some are read ahead."""
@@ -287,10 +292,12 @@ class Image:
     def plan(self, window: Spec = Ellipsis) -> Dict[str, Any]:
         """What a read of one box would ask of the disks: extents, holes, cached extents, and for each disk the bytes,
         the requests and their contiguous runs."""
-        selection = self._select(self._index(window))
+        of, index = self._located(window)
+        selection = of._select(index)  # pylint: disable=protected-access
         if selection.box_count != 1:
             raise IndexError("a plan is of one box")
-        fields, plan = self._fields([runs[0] for runs in selection.runs]), Plan()
+        fields = of._fields([runs[0] for runs in selection.runs])  # pylint: disable=protected-access
+        plan = Plan()
         with self._handle as image:
             check(library().mdfs_plan(image, _library.pack_window(*fields), ctypes.byref(plan)))
         return {"extents": plan.extents, "holes": plan.holes, "cached": plan.cached,
@@ -320,7 +327,7 @@ class Image:
         if selection.arrays > 1:
             raise IndexError("assignment through more than one array is not supported")
         boxes = self._writable_boxes(selection)
-        given = _samples(value, self._dtype)
+        given = as_samples(value, self._dtype)
         lengths = selection.lengths
         if selection.plain and given.shape == result_shape(selection):
             buffer = np.ascontiguousarray(given).reshape(lengths)
@@ -335,7 +342,24 @@ class Image:
 
     def write(self, window: Spec, value: Any) -> None:
         """Replaces a window, as an assignment does."""
-        self[self._index(window)] = value
+        of, index = self._located(window)
+        of[index] = value
+
+    def set_levels(self, levels: _levels.Count = "auto", reduce: Optional[str] = None) -> None:
+        """Stores resolution levels, which an idle volume builds, and a read of them before.
+
+        Parameters
+        ----------
+        levels : int, "auto" or None
+            How many. "auto": up to the first level of which one extent holds a plane. None or 0 removes the levels.
+        reduce : {"mean", "nearest", "max"}, optional
+            How a sample is made of those below. Default: as at present, at first the mean.
+        """
+        self._check_writable()
+        request = _levels.asked(levels, reduce)
+        with self._handle as image:
+            _levels.store(image, request)
+        self.refresh()
 
     def append(self, frames: Any) -> None:
         """Adds one place, or several, at the end of the slowest axis.
@@ -349,7 +373,7 @@ class Image:
             Of the image's type, and of shape[1:] or (n, *shape[1:]).
         """
         self._check_writable()
-        given = _samples(frames, self._dtype)
+        given = as_samples(frames, self._dtype)
         if given.shape[1:] != self._shape[1:] and given.shape != self._shape[1:]:
             raise ValueError(f"frames of {given.shape} do not fit an image of {self._shape}")
         frames_bytes = memoryview(np.ascontiguousarray(given).tobytes())
@@ -372,15 +396,31 @@ class Image:
     # ---- inside
 
     def _check_writable(self) -> None:
+        if self._level > 0:
+            raise ValueError(f"{self.path}: a level is only read")
         if self.mode == "r":
             raise ValueError(f"{self.path}: opened for reading; open it with mode 'r+'")
 
-    def _index(self, window: Spec) -> Any:
+    def _at_level(self, level: Optional[int]) -> "Image":
+        """This image, or another one of its levels, which stays open for the next read."""
+        if level is None or level == self._level:
+            return self
+        with self._handle:  # ValueError once this image is closed
+            opened = self._opened
+        if level not in opened:
+            opened[level] = self.level(level)
+        return opened[level]
+
+    def _located(self, window: Spec, level: Optional[int] = None) -> Tuple["Image", Any]:
+        """The level that a window is of, and the index there."""
         if not isinstance(window, str):
-            return window
+            return self._at_level(level), window
+        if level is None and not any(item.startswith("l") for item in window.split(",")):
+            level = self._level
+        spec = window if not level else f"l{level}" if window == "all" else f"l{level},{window}"
         parsed = Window(struct_bytes=ctypes.sizeof(Window))
         with self._handle as image:
-            result = library().mdfs_parse_window(image, _library.encoded(window), ctypes.byref(parsed))
+            result = library().mdfs_parse_window(image, _library.encoded(spec), ctypes.byref(parsed))
         if result in WRONG_WINDOW:
             raise ValueError(library().mdfs_last_error().decode("utf-8", "replace"))
         check(result)
@@ -392,7 +432,7 @@ class Image:
             for axis, letter in enumerate(self._geometry.axes.decode()))
         if self._channels > 1 and parsed.channel >= 0:
             index += (int(parsed.channel),)
-        return index
+        return self._at_level(parsed.level), index
 
     def _select(self, index: Any) -> Selection:
         whole = self._rank if self._channels > 1 else None
@@ -420,11 +460,11 @@ class Image:
         """Those of the window that is the box: of one channel, or of all."""
         one = self._channels > 1 and box[-1][1] - box[-1][0] == 1
         return window_fields([start for start, _ in box[:self._rank]],
-                             [stop - start for start, stop in box[:self._rank]], box[-1][0] if one else -1)
+                             [stop - start for start, stop in box[:self._rank]], box[-1][0] if one else -1, self._level)
 
     def _read(self, selection: Selection, out: Optional[Array]) -> Any:
         buffer = self._buffer(selection, out)
-        self._fill([(buffer, selection)])
+        self._fill([(self, selection, buffer)])
         return self._result(buffer, selection, out)
 
     def _buffer(self, selection: Selection, out: Optional[Array]) -> Array:
@@ -439,7 +479,7 @@ class Image:
                 raise ValueError("out cannot be written")
             if selection.plain:
                 target = out[tuple(slice(None) if kept else None for kept in selection.kept)]
-                if _fits(target, self._channels > 1):
+                if fits(target, self._channels > 1):
                     return target
         return np.empty(selection.lengths, self._dtype)
 
@@ -456,10 +496,10 @@ class Image:
             return result.copy()  # so that the rest is freed
         return result
 
-    def _fill(self, wanted: Iterable[Tuple[Array, Selection]]) -> None:
-        """Reads all boxes of the selections into their buffers."""
+    def _fill(self, wanted: Iterable[Tuple["Image", Selection, Array]]) -> None:
+        """Reads all boxes of the selections, each of a level, into their buffers."""
         reads = []
-        for buffer, selection in wanted:
+        for of, selection, buffer in wanted:
             for place, box in selection.boxes():
                 target = buffer[place]
                 if target.size == 0:
@@ -469,7 +509,7 @@ class Image:
                     strides = Strides(*target.strides[:self._rank])
                     reach = target.itemsize + sum((length - 1) * step
                                                   for length, step in zip(target.shape, target.strides))
-                reads.append((self._fields(box), target, reach, strides))
+                reads.append((of._fields(box), target, reach, strides))  # pylint: disable=protected-access
         if not reads:
             return
         with self._handle as image:
@@ -486,7 +526,8 @@ def open(path: Union[str, "os.PathLike[str]"], mode: str = "r") -> Image:  # pyl
 
 def create(path: Union[str, "os.PathLike[str]"], shape: Sequence[int], dtype: npt.DTypeLike,
            axes: Optional[str] = None, extent: Optional[Sequence[int]] = None, codec: str = "zstd",
-           spacing: Optional[Mapping[str, Tuple[float, str]]] = None) -> Image:
+           spacing: Optional[Mapping[str, Tuple[float, str]]] = None, levels: _levels.Count = None,
+           reduce: Optional[str] = None) -> Image:
     """Makes an image of zeros, and opens it with mode "r+".
 
     Parameters
@@ -505,7 +546,14 @@ def create(path: Union[str, "os.PathLike[str]"], shape: Sequence[int], dtype: np
         "raw", "zstd", or "zstd:" and a level from 1 to 19.
     spacing : mapping, optional
         From letters of axes to the distance between samples and its unit, such as {"x": (0.3, "um")}.
+    levels : int, "auto" or None
+        How many resolution levels are stored, and `reduce`: as for Image.set_levels().
+    reduce : {"mean", "nearest", "max"}, optional
+        How a sample of a level is made of those below. Default: the mean.
     """
+    if reduce is not None and not levels:
+        raise ValueError("reduce is of levels: store some")
+    request = _levels.asked(levels, reduce)
     lengths = [operator.index(length) for length in shape]
     if axes is None:
         axes = "zyx"[max(0, 3 - len(lengths)):]
@@ -541,7 +589,15 @@ def create(path: Union[str, "os.PathLike[str]"], shape: Sequence[int], dtype: np
         geometry.spacing[axes.index(letter)] = distance
         geometry.unit[axes.index(letter)].value = unit.encode()
     check(library().mdfs_create(_library.encoded(path), ctypes.byref(geometry), 0o666))
-    return Image(path, "r+")
+    image = Image(path, "r+")
+    if request.count > 0:
+        try:
+            image.set_levels(levels, reduce)
+        except BaseException:
+            image.close()
+            os.unlink(image.path)
+            raise
+    return image
 
 
 @contextlib.contextmanager

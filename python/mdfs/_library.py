@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, Sequence, Tuple
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-MAX_RANK, MAX_DISKS = 5, 64
+MAX_RANK, MAX_DISKS, MAX_LEVELS = 5, 64, 62
 # Values of MDFS_TYPE_* in mdfs/ondisk.h.
 TYPES = {"uint8": 1, "uint16": 2, "uint32": 3, "uint64": 4, "int8": 5, "int16": 6, "int32": 7, "int64": 8,
          "float16": 9, "float32": 10, "float64": 11}
 CODECS = {"raw": 0, "zstd": 1}
+REDUCTIONS = {"mean": 1, "nearest": 2, "max": 3}
+LEVELS_SET, LEVELS_AUTO = 1, 0xffffffff
 
 
 class Geometry(ctypes.Structure):
@@ -33,7 +35,21 @@ class Window(ctypes.Structure):
     """struct mdfs_ioc_window."""
     _fields_ = [("struct_bytes", ctypes.c_uint32), ("rank", ctypes.c_uint32), ("start", ctypes.c_uint64 * MAX_RANK),
                 ("length", ctypes.c_uint64 * MAX_RANK), ("channel", ctypes.c_int32), ("flags", ctypes.c_uint32),
-                ("bytes", ctypes.c_uint64), ("reserved", ctypes.c_uint64 * 4)]
+                ("bytes", ctypes.c_uint64), ("level", ctypes.c_uint32), ("reserved0", ctypes.c_uint32),
+                ("reserved1", ctypes.c_uint64 * 3)]
+
+
+class StoredLevel(ctypes.Structure):
+    """How much of a level is stored."""
+    _fields_ = [("extents", ctypes.c_uint64), ("built", ctypes.c_uint64), ("stored_bytes", ctypes.c_uint64),
+                ("inode", ctypes.c_uint64)]
+
+
+class Levels(ctypes.Structure):
+    """struct mdfs_ioc_levels."""
+    _fields_ = [("struct_bytes", ctypes.c_uint32), ("action", ctypes.c_uint32), ("count", ctypes.c_uint32),
+                ("reduction", ctypes.c_uint32), ("reserved", ctypes.c_uint64 * 4),
+                ("levels", StoredLevel * MAX_LEVELS)]
 
 
 class DiskPlan(ctypes.Structure):
@@ -49,15 +65,15 @@ class Plan(ctypes.Structure):
 
 
 Strides = ctypes.c_int64 * MAX_RANK
-_WINDOW = f"=II{MAX_RANK}Q{MAX_RANK}QiIQ4Q"  # struct mdfs_ioc_window
+_WINDOW = f"=II{MAX_RANK}Q{MAX_RANK}QiIQII3Q"  # struct mdfs_ioc_window
 pack_window = struct.Struct(_WINDOW).pack  # of window_fields(), for calls that only read it
 _pack_read = struct.Struct("@" + _WINDOW[1:] + "PNPn").pack  # struct mdfs_window_read
 
 
-def window_fields(starts: Sequence[int], lengths: Sequence[int], channel: int) -> Tuple[int, ...]:
+def window_fields(starts: Sequence[int], lengths: Sequence[int], channel: int, level: int) -> Tuple[int, ...]:
     """Those of a struct mdfs_ioc_window. `channel`: -1 for all."""
     beyond = (0,) * (MAX_RANK - len(starts))
-    return (ctypes.sizeof(Window), len(starts), *starts, *beyond, *lengths, *beyond, channel, 0, 0, 0, 0, 0, 0)
+    return (ctypes.sizeof(Window), len(starts), *starts, *beyond, *lengths, *beyond, channel, 0, 0, level, 0, 0, 0, 0)
 
 
 def read_window(image: Any, fields: Tuple[int, ...], target: "npt.NDArray[Any]", reach: int, strides: Any) -> None:
@@ -88,6 +104,8 @@ def library() -> Any:
     lib.mdfs_close.argtypes = [image]
     lib.mdfs_create.argtypes = [ctypes.c_char_p, ctypes.POINTER(Geometry), ctypes.c_uint]
     lib.mdfs_info.argtypes = [image, ctypes.POINTER(Geometry)]
+    lib.mdfs_level_info.argtypes = [image, ctypes.c_uint32, ctypes.POINTER(Geometry)]
+    lib.mdfs_levels.argtypes = [image, ctypes.POINTER(Levels)]
     lib.mdfs_parse_window.argtypes = [image, ctypes.c_char_p, ctypes.POINTER(Window)]
     for call in (lib.mdfs_read_window, lib.mdfs_write_window):
         call.argtypes = [image, window, ctypes.c_void_p, ctypes.c_size_t, ctypes.POINTER(ctypes.c_int64)]

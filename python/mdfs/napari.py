@@ -22,7 +22,8 @@ def get_reader(path: Paths) -> Optional[Callable[[Paths], List[Layer]]]:
 
 
 def read_layers(path: Paths) -> List[Layer]:
-    """A layer for each image. Samples are read when napari shows them; channels that are no colours are layers."""
+    """A layer for each image, with its stored levels. Samples are read when napari shows them; channels that are no
+    colours are layers."""
     return [layer for found in ([path] if isinstance(path, str) else path) for layer in _layers(found)]
 
 
@@ -49,6 +50,7 @@ class Channel:
 
 def _layers(path: str) -> List[Layer]:
     image = Image(path)
+    pyramid = [image] + [image.level(number) for number in range(1, len(image.levels))]
     name = os.path.basename(path)
     axes = image.axes[:-1] if image.channels > 1 else image.axes
     shown: Dict[str, Any] = {
@@ -57,15 +59,22 @@ def _layers(path: str) -> List[Layer]:
         "axis_labels": list(axes), "units": [_unit(image, axis) for axis in axes],
         "metadata": {"mdfs": {"path": image.path, "attributes": dict(image.attrs)}}}
     if image.channels in COLOURS and image.dtype.name in ("uint8", "uint16") and "channel_names" not in image.attrs:
-        return [(image, {**shown, "rgb": True}, "image")]
+        return [_layer(pyramid, {**shown, "rgb": True})]
     if image.channels == 1:
-        return [(image, shown, "image")]
+        return [_layer(pyramid, shown)]
     names = image.attrs.get("channel_names")
     if not isinstance(names, list) or len(names) != image.channels:
         names = list(range(image.channels))
-    return [(Channel(image, number), {**shown, "name": f"{name} {channel}", "blending": "additive",
-                                      "colormap": COLORMAPS[number % len(COLORMAPS)]}, "image")
+    return [_layer([Channel(level, number) for level in pyramid],
+                   {**shown, "name": f"{name} {channel}", "blending": "additive",
+                    "colormap": COLORMAPS[number % len(COLORMAPS)]})
             for number, channel in enumerate(names)]
+
+
+def _layer(pyramid: List[Any], shown: Dict[str, Any]) -> Layer:
+    if len(pyramid) == 1:
+        return pyramid[0], shown, "image"
+    return pyramid, {**shown, "multiscale": True}, "image"
 
 
 def _unit(image: Image, axis: str) -> str:

@@ -7,7 +7,8 @@ from typing import Any, Callable, Iterator, List, Optional, Sequence, Tuple, Uni
 
 import numpy as np
 
-from mdfs._image import Array, Image
+from mdfs._image import Image
+from mdfs._samples import Array
 
 try:
     from torch.utils.data import IterableDataset as _Base

@@ -13,7 +13,8 @@ from xarray.core import indexing
 
 from mdfs import _units
 from mdfs._attributes import is_image
-from mdfs._image import Array, Image, new_image, store_boxes
+from mdfs._image import Image, new_image, store_boxes
+from mdfs._samples import Array
 
 ORIGIN, COORDINATES = "origin", "coordinates"  # attributes of an image: first coordinate; those without even steps
 LETTERS = {"time": "t", "channel": "c", "channels": "c", "band": "c", "lat": "y", "latitude": "y", "lon": "x",
@@ -42,10 +43,10 @@ class MdfsBackend(BackendEntrypoint):
     """The engine "mdfs"."""
 
     description = "Images on a mounted MDFS volume"
-    open_dataset_parameters = ("filename_or_obj", "drop_variables", "name")
+    open_dataset_parameters = ("filename_or_obj", "drop_variables", "name", "level")
 
     def open_dataset(self, filename_or_obj: Any, *, drop_variables: Union[str, Iterable[str], None] = None,
-                     name: str = "image") -> xr.Dataset:
+                     name: str = "image", level: int = 0) -> xr.Dataset:
         """A dataset of one variable, with a coordinate for each axis that has a spacing.
 
         Parameters
@@ -56,12 +57,14 @@ class MdfsBackend(BackendEntrypoint):
             Variables that are left out.
         name : str
             The name of the variable.
+        level : int
+            The resolution level.
         """
-        image = Image(filename_or_obj)
+        image = Image(filename_or_obj, level=level)
         attributes = dict(image.attrs)
         encoding = {"preferred_chunks": dict(zip(image.axes, image.chunks)), "chunksizes": image.chunks,
                     "source": image.path, "dtype": image.dtype}
-        coordinates = _coordinates(image, attributes)
+        coordinates = _coordinates(image, attributes, level)
         variable = xr.Variable(tuple(image.axes), indexing.LazilyIndexedArray(_Lazy(image)), attributes, encoding)
         dataset = xr.Dataset({name: variable}, coordinates)
         dataset.set_close(image.close)
@@ -72,13 +75,17 @@ class MdfsBackend(BackendEntrypoint):
         return isinstance(filename_or_obj, (str, os.PathLike)) and is_image(filename_or_obj)
 
 
-def _coordinates(image: Image, attributes: Dict[str, Any]) -> Dict[str, xr.Variable]:
+def _coordinates(image: Image, attributes: Dict[str, Any], level: int) -> Dict[str, xr.Variable]:
     """A coordinate for each axis that has one; takes its attributes out of those of the image."""
     lengths = dict(zip(image.axes, image.shape))
     origin, listed = attributes.pop(ORIGIN, {}), attributes.pop(COORDINATES, {})
+    finest = image.spacing
+    if level > 0 and image.reduction != "nearest":  # a sample lies amid those that it is made of
+        finest = image.level(0).spacing
     found = {}
     for axis, (distance, unit) in image.spacing.items():
-        places = np.arange(lengths[axis]) * distance + float(origin.get(axis, 0))
+        first = float(origin.get(axis, 0)) + (distance - finest[axis][0]) / 2
+        places = np.arange(lengths[axis]) * distance + first
         found[axis] = xr.Variable((axis,), places, {"units": unit} if unit else {})
     for axis, values in listed.items():
         if len(values) == lengths.get(axis):

@@ -141,6 +141,18 @@ class XarrayTest(harness.MountTest):
             points = xr.DataArray([1, 5, 2], dims="p")
             np.testing.assert_array_equal(image.isel(z=points, x=points), memory.isel(z=points, x=points))
 
+    def test_a_level_lies_amid_the_samples_that_it_is_made_of(self):
+        with mdfs.open(self.at("image"), "r+") as image:
+            image.set_levels(1, "nearest")
+            for reduce, first in (("nearest", 0), ("mean", 0.375)):
+                image.set_levels(1, reduce)
+                with xr.open_dataarray(self.at("image"), engine="mdfs", level=2) as level:
+                    self.assertEqual(level.shape, (9, 10, 13, 3))
+                    np.testing.assert_allclose(level.x, first + np.arange(13))
+                    np.testing.assert_allclose(level.z, np.arange(9) * 2.0)
+                    np.testing.assert_array_equal(level, image.level(2)[...])
+                    np.testing.assert_array_equal(image.level(2).to_dask()[3, 1:5].compute(), level[3, 1:5])
+
     def test_nothing_is_read_before_it_is_needed_and_chunks_are_whole_extents(self):
         with xr.open_dataset(self.at("image"), engine="mdfs", chunks="auto") as data:
             self.assertIsNotNone(data["image"].chunks)
@@ -254,6 +266,22 @@ class NapariTest(harness.MountTest):
         self.assertTrue(colours.rgb)
         for layer in model.layers:  # napari keeps them
             getattr(layer.data, "image", layer.data).close()
+
+    def test_stored_levels_are_scales_of_a_layer(self):
+        array = noise((128, 200))
+        for axes, samples, name in (("yx", array, "plain"), ("yxc", np.stack([array, array], -1), "stains")):
+            layers = self.layers(name, samples, axes, levels=2)
+            for number, (data, meta, _) in enumerate(layers):
+                self.assertEqual([scale.shape for scale in data], [(128, 200), (64, 100), (32, 50)])
+                self.assertIs(meta["multiscale"], True)
+                level = mdfs.open(self.at(name)).level(2)[...]
+                np.testing.assert_array_equal(np.asarray(data[2]), level if axes == "yx" else level[..., number])
+        PluginManager.instance().discover()
+        layer, = ViewerModel().open(self.at("plain"), plugin="mdfs")
+        self.assertTrue(layer.multiscale)
+        self.assertEqual(layer.downsample_factors.tolist(), [[1, 1], [2, 2], [4, 4]])
+        for scale in layer.data:  # napari keeps them
+            scale.close()
 
     def test_other_files_are_left_to_other_readers(self):
         harness.write_all(self.at("plain"), b"abc")
