@@ -12,7 +12,7 @@
 namespace mdfs::fuse {
 
 // Jobs start in the order of their posting. Any thread may post. The queue is bounded by the requests that the kernel
-// keeps waiting: each job answers one.
+// keeps waiting, and by the slots of channels: each job answers one.
 class WorkQueue {
  public:
   explicit WorkQueue(unsigned threads) : WorkQueue(threads, threads) {}

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
@@ -16,7 +15,6 @@
 #include "geometry/shape_text.h"
 #include "levels.h"
 #include "mounted.h"
-#include "support/file.h"
 #include "support/json_output.h"
 #include "support/streams.h"
 #include "support/text.h"
@@ -41,14 +39,13 @@ Error too_few(const std::string& name, std::uint32_t count) {
 }
 
 Result<mdfs_ioc_levels> ask(const std::string& path, const std::string& name, int flags, mdfs_ioc_levels request) {
-  MDFS_TRY_ASSIGN(const File file, File::open(path, flags | O_NONBLOCK));
+  MDFS_TRY_ASSIGN(const Image image, open_image(path, flags));
   request.struct_bytes = sizeof request;
-  if (::ioctl(file.fd(), MDFS_IOC_LEVELS, &request) == 0) {
-    if (request.count <= MDFS_IOC_MAX_LEVELS) return request;
-    return Error{Errc::kCorrupt, name + ": the daemon's answer is invalid"};
-  }
-  if (errno == ERANGE) return too_few(name, request.count);
-  return from_errno(errno, name + ": levels");
+  const int result = mdfs_levels(image.get(), &request);
+  if (result == -ERANGE) return too_few(name, request.count);
+  if (result < 0) return from_errno(-result, name + ": levels");
+  if (request.count <= MDFS_IOC_MAX_LEVELS) return request;
+  return Error{Errc::kCorrupt, name + ": the daemon's answer is invalid"};
 }
 
 Result<mdfs_ioc_levels> set_levels(const std::string& path, const std::string& name, std::uint32_t count,
