@@ -120,6 +120,9 @@ class FakeVolume final : public volume::Volume {
     return std::pair(0u, geometry::Reduction::kMean);
   }
   Result<volume::LevelsInfo> levels_info(volume::Ino, const engine::Stop&) override { return volume::LevelsInfo{}; }
+  Result<engine::WindowPlan> plan_level(volume::Ino, unsigned, const geometry::Window&, const engine::Stop&) override {
+    return Error{Errc::kOutOfRange, "fake"};
+  }
   Result<bool> read_level(volume::Ino, unsigned, const geometry::Window&, std::uint64_t, std::uint64_t,
                           const volume::LevelSink&, unsigned, const engine::Stop&) override {
     return false;

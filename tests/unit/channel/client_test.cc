@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <chrono>
 #include <random>
 #include <thread>
@@ -35,7 +36,8 @@ class ChannelClientTest : public testing::Test {
     ino_ = volume_.add_image("scan", square());
     auto memory = ChannelMemory::make(kArea);
     ASSERT_TRUE(memory.ok()) << memory.error().message();
-    client_ = std::make_shared<ChannelClient>(ChannelContext{volume_, queue_, nullptr}, std::move(memory).value(), 1);
+    client_ = std::make_shared<ChannelClient>(ChannelContext{volume_, queue_, level_queue_, *staging_, nullptr},
+                                              std::move(memory).value(), 1);
     ASSERT_TRUE(client_->start().ok());
     auto grant = ChannelGrant::make(volume_, ino_, 7);
     ASSERT_TRUE(grant.ok());
@@ -86,7 +88,8 @@ class ChannelClientTest : public testing::Test {
   }
 
   test::FakeVolume volume_;
-  WorkQueue queue_{1};
+  const std::unique_ptr<views::StagingPool> staging_ = std::move(*views::StagingPool::open("/tmp", {}));
+  WorkQueue queue_{1}, level_queue_{1};
   volume::Ino ino_ = 0;
   std::shared_ptr<ChannelGrant> grant_;
   std::shared_ptr<ChannelClient> client_;
@@ -98,6 +101,24 @@ TEST_F(ChannelClientTest, AWindowComesIntoTheDataArea) {
   request.offset = 4096;
   EXPECT_EQ(ask(request, 63), 0);
   EXPECT_TRUE(shows_the_image(request));
+}
+
+TEST_F(ChannelClientTest, AWindowOfALevelIsComputedForItsClient) {
+  ByteVector& bytes = volume_.bytes(ino_);
+  std::fill(bytes.begin(), bytes.end(), std::byte{9});
+  channel::Request request = whole(image_);
+  request.window.level = 1;
+  request.window.length[0] = request.window.length[1] = kSide / 2;
+  request.bytes = kSide * kSide / 4;
+  EXPECT_EQ(ask(request), 0);
+  const auto samples = client_->memory().samples(request);
+  ASSERT_TRUE(samples.ok());
+  EXPECT_TRUE(std::all_of(samples->begin(), samples->end(), [](std::byte sample) { return sample == std::byte{9}; }));
+  request.window.level = 2;
+  EXPECT_EQ(ask(request), ERANGE);
+  grant_->withdraw();
+  request.window.level = 1;
+  EXPECT_EQ(ask(request), ENOENT);
 }
 
 // The volume says that half of it is there, and then that it is not.
