@@ -121,7 +121,7 @@ Status check_new_image(const mdfs_ioc_geometry& from) {
     return {Errc::kInvalidArgument, fmt::format("struct_bytes is {}, not {}", from.struct_bytes, sizeof from)};
   if (!known_type(from.type)) return {Errc::kInvalidArgument, fmt::format("element type {}", from.type)};
   MDFS_TRY_ASSIGN(geometry::Geometry geometry, fields(from));
-  if (geometry.axes.empty()) geometry.axes = geometry::default_axes(geometry.rank);
+  if (geometry.axes.empty()) geometry.axes = geometry::default_axes(geometry.rank, false, geometry.channels > 1);
   const bool chosen = std::all_of(geometry.extent.begin(), geometry.extent.end(), [](auto n) { return n == 0; });
   if (chosen)
     geometry.extent = geometry::default_extent(geometry.rank, geometry.shape,

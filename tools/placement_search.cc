@@ -199,6 +199,32 @@ void print_pairs_3d() {
   fmt::print("}}}};\n");
 }
 
+// The slower axes of images of rank 4 and 5. Only offsets coprime with the number of disks spread the indices of one
+// place over all disks.
+void print_slow(unsigned largest) {
+  fmt::print("\n// Four and five dimensions: slots from one step to the next along the slower axes.\n");
+  fmt::print("constexpr std::array<SlowPair, {}> kSlowOffsets = {{{{\n    {{0, 0}},\n", largest + 1);
+  for (unsigned slots = 1; slots <= largest; ++slots) {
+    const mdfs::geometry::PlacementTables tables = mdfs::geometry::tables_3d(slots);
+    std::vector<double> scores(slots, 0);
+    unsigned fourth = 0, fifth = 0;
+    for (unsigned offset = 1; offset < slots; ++offset)
+      if (std::gcd(offset, slots) == 1) {
+        scores[offset] = mdfs::geometry::typical_slow(tables.row, tables.plane, offset);
+        if (fourth == 0 || scores[offset] < scores[fourth] - 1e-9) fourth = offset;
+      }
+    const auto sum = [&](unsigned offset) {
+      return scores[offset] + mdfs::geometry::typical_slow_plane(slots, fourth, offset);
+    };
+    for (unsigned offset = 1; offset < slots; ++offset)
+      if (std::gcd(offset, slots) == 1 && (fifth == 0 || sum(offset) < sum(fifth) - 1e-9)) fifth = offset;
+    fmt::print("    {{{}, {}}},  // {}: typical {:.4f} and {:.4f}, both {:.4f}\n", fourth, fifth, slots,
+               slots > 1 ? scores[fourth] : 1.0, slots > 1 ? scores[fifth] : 1.0,
+               mdfs::geometry::typical_slow_plane(slots, fourth, fifth));
+  }
+  fmt::print("}}}};\n");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -213,5 +239,6 @@ int main(int argc, char** argv) {
   print_2d(effort);
   print_3d(effort);
   print_pairs_3d();
+  print_slow(kLargestTable);
   return 0;
 }

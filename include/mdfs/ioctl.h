@@ -23,7 +23,7 @@ extern "C" {
  * MDFS_CODEC_*, MDFS_POLICY_*). */
 struct mdfs_ioc_geometry {
   uint32_t struct_bytes; /* in: sizeof this structure */
-  uint8_t rank;          /* 1..3 */
+  uint8_t rank;          /* 1..5 */
   uint8_t type;
   uint16_t channels; /* 1.. */
   uint8_t codec;

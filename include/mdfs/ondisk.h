@@ -30,7 +30,7 @@ extern "C" {
 #define MDFS_MAX_COPIES 3u
 #define MDFS_CHECKSUM_ROOM 32u /* bytes for the checksum in a pointer */
 #define MDFS_MAX_ROOTS 4u
-#define MDFS_MAX_RANK 5u    /* room; 1..3 in use */
+#define MDFS_MAX_RANK 5u
 #define MDFS_MAX_ITEM 6144u /* largest leaf item, so that a node holds two */
 #define MDFS_MAX_NAME 255u
 #define MDFS_MAX_INLINE 2048u /* ordinary file kept in the tree */
@@ -55,7 +55,9 @@ extern "C" {
 /* ---- features: unknown bits mean, in turn: nothing; mount read-only; do not mount ---------------------------- */
 #define MDFS_COMPAT_KNOWN 0ull
 #define MDFS_RO_COMPAT_KNOWN MDFS_RO_COMPAT_LEVELS
-#define MDFS_INCOMPAT_KNOWN (MDFS_INCOMPAT_STRIPS | MDFS_INCOMPAT_CHECKSUM_RECORDS)
+#define MDFS_INCOMPAT_KNOWN (MDFS_INCOMPAT_RANK5 | MDFS_INCOMPAT_STRIPS | MDFS_INCOMPAT_CHECKSUM_RECORDS)
+/* Set when the first image with more than three axes is made. */
+#define MDFS_INCOMPAT_RANK5 (1ull << 4)
 /* Set when a volume is made: images may have MDFS_KIND_STRIP items. */
 #define MDFS_INCOMPAT_STRIPS (1ull << 5)
 /* Set when a volume is made: commits may be validated by their checksum records. */
@@ -70,7 +72,6 @@ extern "C" {
 #define MDFS_INCOMPAT_ENCRYPTION (1ull << 1)
 #define MDFS_INCOMPAT_MOVED (1ull << 2)
 #define MDFS_INCOMPAT_INTENT_LOG (1ull << 3)
-#define MDFS_INCOMPAT_RANK5 (1ull << 4)
 
 /* ---- checksums of the bytes that a pointer or record leads to ------------------------------------------------- */
 /* The type determines the size of a checksum in a list. A pointer has room for every type. */
@@ -404,7 +405,7 @@ MDFS_STATIC_ASSERT(sizeof(struct mdfs_xattr) == 8, "xattr");
 #define MDFS_TYPE_F64 11u
 
 struct mdfs_geometry {
-  uint8_t rank;         /* 1..3 */
+  uint8_t rank;         /* 1..5 */
   uint8_t element_type; /* MDFS_TYPE_* */
   uint16_t channels;    /* 1..65535, interleaved, fastest */
   uint8_t codec;        /* MDFS_CODEC_* */
@@ -487,11 +488,13 @@ struct mdfs_file_run {
 };
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_file_run) == 32, "file run");
 
-/* disk = slot[(base + x + R[y mod K] + Q[z mod K]) mod K]; x fastest. Tables follow: uint16_t R[K], Q[K], slot[K]. */
+/* disk = slot[(base + x + R[y mod K] + Q[z mod K] + fourth * v + fifth * w) mod K] for an extent (w, v, z, y, x), x
+   fastest; an image has the last `rank` of these. Tables follow: uint16_t R[K], Q[K], slot[K]. */
 struct mdfs_placement {
   uint16_t disks; /* k */
   uint16_t slots; /* K */
-  uint32_t reserved;
+  uint16_t fourth; /* below K; zero unless made for images of four or five axes */
+  uint16_t fifth;
 };
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_placement) == 8, "placement");
 

@@ -539,7 +539,8 @@ def create(path: Union[str, "os.PathLike[str]"], shape: Sequence[int], dtype: np
     dtype : data type
         Integers of 8 to 64 bits, or floating point numbers of 16, 32 or 64 bits.
     axes : str, optional
-        A letter for each axis; a "c" at the end makes the last axis the channels. Default: "x", "yx" or "zyx".
+        A letter for each axis; a "c" at the end makes the last axis the channels, another "c" is an axis. Default:
+        "x", "yx", "zyx", "tzyx" or "tczyx".
     extent : sequence of int, optional
         The shape of an extent, without channels. Default: the volume chooses it.
     codec : str
@@ -556,7 +557,7 @@ def create(path: Union[str, "os.PathLike[str]"], shape: Sequence[int], dtype: np
     request = _levels.asked(levels, reduce)
     lengths = [operator.index(length) for length in shape]
     if axes is None:
-        axes = "zyx"[max(0, 3 - len(lengths)):]
+        axes = {4: "tzyx", 5: "tczyx"}.get(len(lengths), "zyx"[max(0, 3 - len(lengths)):])
     channels = 1
     if len(axes) != len(lengths):
         raise ValueError(f"axes {axes!r}: {len(lengths)} letters are required, one for each length")

@@ -91,11 +91,12 @@ def write_image(path: str, data: Any, meta: Dict[str, Any]) -> List[str]:
     rank = len(samples.shape) - colours
     labels = [str(label) for label in meta.get("axis_labels") or ()]
     named = len(labels) == rank == len(set(labels)) and all(
-        len(label) == 1 and "a" <= label <= "z" and label not in "cl" for label in labels)
-    if rank > 3 and not named:
-        raise ValueError(f"a layer of {rank} axes: an image has at most 3 beside its colours; save one place of the "
+        len(label) == 1 and "a" <= label <= "z" and label not in ("cl" if colours else "l")
+        for label in labels) and labels[-1] != "c"
+    if rank > 5:
+        raise ValueError(f"a layer of {rank} axes: an image has at most 5 beside its colours; save one place of the "
                          "others")
-    axes = "".join(labels) if named else "zyx"[3 - rank:]
+    axes = "".join(labels) if named else "stzyx"[5 - rank:]
     steps = list(meta.get("scale") or ())
     units = [str(unit) for unit in meta.get("units") or ()]
     spacing = {}

@@ -131,6 +131,8 @@ ByteVector encode(const Placement& placement) {
   ByteVector out(sizeof(mdfs_placement) + 6 * slots);
   MDFS_PUT(out, 0, mdfs_placement, disks, static_cast<std::uint16_t>(placement.disks));
   MDFS_PUT(out, 0, mdfs_placement, slots, static_cast<std::uint16_t>(slots));
+  MDFS_PUT(out, 0, mdfs_placement, fourth, placement.fourth);
+  MDFS_PUT(out, 0, mdfs_placement, fifth, placement.fifth);
   for (std::size_t i = 0; i < slots; ++i) {
     const std::size_t base = sizeof(mdfs_placement) + 2 * i;
     store_le<std::uint16_t>(out, base, placement.row[i]);
@@ -148,6 +150,9 @@ Result<Placement> decode_placement(ConstBytes value) {
   MDFS_FORMAT_REQUIRE(placement.disks >= 1 && placement.disks <= MDFS_MAX_DISKS, "placement.disks");
   MDFS_FORMAT_REQUIRE(slots >= placement.disks && slots <= kMaxPlacementSlots, "placement.slots");
   MDFS_FORMAT_REQUIRE(value.size() == sizeof(mdfs_placement) + 6 * slots, "placement.length");
+  placement.fourth = MDFS_GET(value, 0, mdfs_placement, fourth);
+  placement.fifth = MDFS_GET(value, 0, mdfs_placement, fifth);
+  MDFS_FORMAT_REQUIRE(placement.fourth < slots && placement.fifth < slots, "placement.offsets");
   for (std::size_t i = 0; i < slots; ++i) {
     const std::size_t base = sizeof(mdfs_placement) + 2 * i;
     placement.row.push_back(load_le<std::uint16_t>(value, base));

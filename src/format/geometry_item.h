@@ -17,7 +17,7 @@ inline constexpr unsigned kMaxPlacementSlots = (MDFS_MAX_ITEM - sizeof(mdfs_plac
 ByteVector encode(const geometry::Geometry& geometry);
 // The same, replacing an item of this image and keeping its reserved bytes.
 ByteVector encode_over(const geometry::Geometry& geometry, ConstBytes old);
-// Checks: geometry.length, geometry.rank (1..3), geometry.type, geometry.channels, geometry.codec, geometry.level
+// Checks: geometry.length, geometry.rank (1..5), geometry.type, geometry.channels, geometry.codec, geometry.level
 // (of a pyramid: 0), geometry.shape (zero beyond the rank; no axis but the slowest is 0; at most 2^62 bytes),
 // geometry.extent (1.. on every axis, zero beyond the rank; at most MDFS_MAX_EXTENT bytes), geometry.axis (one
 // letter a..z an axis, each once), geometry.spacing (finite, not negative).

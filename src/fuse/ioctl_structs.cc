@@ -61,7 +61,7 @@ Status check_reserved(const mdfs_ioc_geometry& in) {
 
 Status read_axes(const mdfs_ioc_geometry& in, Geometry& geometry) {
   MDFS_TRY_ASSIGN(geometry.axes, text_of(in.axes, "axes"));
-  if (geometry.axes.empty()) geometry.axes = geometry::default_axes(geometry.rank);
+  if (geometry.axes.empty()) geometry.axes = geometry::default_axes(geometry.rank, false, geometry.channels > 1);
   for (unsigned axis = 0; axis < geometry.rank; ++axis) {
     if (!std::isfinite(in.spacing[axis]) || in.spacing[axis] < 0) return bad("spacing must be a number of at least 0");
     geometry.spacing[axis] = in.spacing[axis];

@@ -11,28 +11,37 @@
 namespace mdfs::geometry {
 namespace {
 
-// One side of a copy, padded in front to three axes.
+// One side of a copy.
 struct Side {
-  std::uint64_t offset = 0;             // of the box's first byte
-  std::array<std::uint64_t, 2> step{};  // bytes from plane to plane, from row to row
+  std::uint64_t offset = 0;  // of the box's first byte
+  Coord step{};              // bytes from one index to the next, by axis
 };
 
-// The box as planes x rows x bytes, with neighbours that lie together merged into longer rows.
+// The box as loops over rows of bytes, fastest first. Axes that lie together on all sides are one loop.
 struct Loops {
-  std::uint64_t planes = 1, rows = 1, row_bytes = 1;
-  bool empty = false;
+  struct Loop {
+    std::uint64_t count = 1;
+    std::array<std::uint64_t, 2> step{};  // bytes on each side
+  };
+  std::array<Loop, kMaxRank - 1> loop{};
+  std::uint64_t row_bytes = 1;
 };
+
+bool is_empty(unsigned rank, const Coord& length) {
+  for (unsigned axis = 0; axis < rank; ++axis)
+    if (length[axis] == 0) return true;
+  return false;
+}
 
 // Checks that the box lies in the array and the array's touched part in the buffer.
 Side locate(unsigned rank, const Coord& length, std::size_t buffer_bytes, const Coord& shape, const Coord& start) {
   MDFS_CHECK(rank >= 1 && rank <= kMaxRank);
-  std::array<std::uint64_t, kMaxRank> stride{};
   std::uint64_t bytes = 1, last = 0;
   Side side;
   for (unsigned axis = rank; axis > 0; --axis) {
     const unsigned i = axis - 1;
     MDFS_CHECK(inside(start[i], length[i], shape[i]));
-    stride[i] = bytes;
+    side.step[i] = bytes;
     // No product below can wrap: the last byte of the box is found with checked arithmetic.
     const auto first_here = checked_mul(start[i], bytes);
     const auto last_here = checked_mul(start[i] + length[i] - 1, bytes);
@@ -46,61 +55,50 @@ Side locate(unsigned rank, const Coord& length, std::size_t buffer_bytes, const 
     }
   }
   MDFS_CHECK(last < buffer_bytes);
-  if (rank >= 2) side.step[1] = stride[rank - 2];
-  if (rank >= 3) side.step[0] = stride[rank - 3];
   return side;
 }
 
-Loops loops_of(unsigned rank, const Coord& length) {
+Loops loops_of(unsigned rank, const Coord& length, const Side& source, const Side& target) {
   Loops loops;
-  for (unsigned axis = 0; axis < rank; ++axis) loops.empty = loops.empty || length[axis] == 0;
   loops.row_bytes = length[rank - 1];
-  if (rank >= 2) loops.rows = length[rank - 2];
-  if (rank >= 3) loops.planes = length[rank - 3];
+  std::size_t count = 0;
+  for (unsigned axis = rank - 1; axis > 0; --axis) {
+    const unsigned i = axis - 1;
+    if (length[i] == 1) continue;
+    if (count == 0 && source.step[i] == loops.row_bytes && target.step[i] == loops.row_bytes) {
+      loops.row_bytes *= length[i];
+      continue;
+    }
+    if (count > 0) {
+      Loops::Loop& inner = loops.loop[count - 1];
+      if (source.step[i] == inner.count * inner.step[0] && target.step[i] == inner.count * inner.step[1]) {
+        inner.count *= length[i];
+        continue;
+      }
+    }
+    loops.loop[count++] = {length[i], {source.step[i], target.step[i]}};
+  }
   return loops;
 }
 
-// Merges axes that are contiguous on all sides given.
-template <std::size_t N>
-void merge(Loops& loops, std::array<Side*, N> sides) {
-  const auto all = [&](auto condition) {
-    for (Side* side : sides)
-      if (!condition(*side)) return false;
-    return true;
-  };
-  if (loops.rows == 1) {  // planes of one row each are rows
-    for (Side* side : sides) side->step[1] = side->step[0];
-    loops.rows = loops.planes;
-    loops.planes = 1;
-  }
-  if (loops.rows > 1 && all([&](const Side& side) { return side.step[1] == loops.row_bytes; })) {
-    loops.row_bytes *= loops.rows;
-    loops.rows = loops.planes;
-    loops.planes = 1;
-    for (Side* side : sides) side->step[1] = side->step[0];
-  }
-  if (loops.planes > 1 && all([&](const Side& side) { return side.step[0] == loops.rows * side.step[1]; })) {
-    loops.rows *= loops.planes;
-    loops.planes = 1;
-  }
-  if (loops.planes == 1 && loops.rows > 1 && all([&](const Side& side) { return side.step[1] == loops.row_bytes; })) {
-    loops.row_bytes *= loops.rows;
-    loops.rows = 1;
-  }
-}
-
+// Calls copy_row(target, source) for each row of bytes.
 template <typename CopyRow>
-void each_row(const Loops& loops, const std::byte* from, const Side& from_side, std::byte* to, const Side& to_side,
-              CopyRow copy_row) {
-  for (std::uint64_t plane = 0; plane < loops.planes; ++plane) {
-    const std::byte* source = from + plane * from_side.step[0];
-    std::byte* target = to + plane * to_side.step[0];
-    for (std::uint64_t row = 0; row < loops.rows; ++row) {
-      copy_row(target, source);
-      source += from_side.step[1];
-      target += to_side.step[1];
+void each_row(const Loops& loops, const std::byte* from, std::byte* to, CopyRow copy_row) {
+  const auto& [rows, planes, blocks, outer] = loops.loop;
+  for (std::uint64_t i = 0; i < outer.count; ++i)
+    for (std::uint64_t block = 0; block < blocks.count; ++block) {
+      const std::byte* const block_source = from + i * outer.step[0] + block * blocks.step[0];
+      std::byte* const block_target = to + i * outer.step[1] + block * blocks.step[1];
+      for (std::uint64_t plane = 0; plane < planes.count; ++plane) {
+        const std::byte* source = block_source + plane * planes.step[0];
+        std::byte* target = block_target + plane * planes.step[1];
+        for (std::uint64_t row = 0; row < rows.count; ++row) {
+          copy_row(target, source);
+          source += rows.step[0];
+          target += rows.step[1];
+        }
+      }
     }
-  }
 }
 
 }  // namespace
@@ -108,13 +106,12 @@ void each_row(const Loops& loops, const std::byte* from, const Side& from_side, 
 void copy_box(unsigned rank, const Coord& length, ConstBytes from, const Coord& from_shape, const Coord& from_start,
               MutableBytes to, const Coord& to_shape, const Coord& to_start) {
   MDFS_CHECK(rank >= 1 && rank <= kMaxRank);
-  Loops loops = loops_of(rank, length);
-  if (loops.empty) return;
-  Side source = locate(rank, length, from.size(), from_shape, from_start);
-  Side target = locate(rank, length, to.size(), to_shape, to_start);
-  merge<2>(loops, {&source, &target});
+  if (is_empty(rank, length)) return;
+  const Side source = locate(rank, length, from.size(), from_shape, from_start);
+  const Side target = locate(rank, length, to.size(), to_shape, to_start);
+  const Loops loops = loops_of(rank, length, source, target);
   const auto run = [&](auto copy_row) {
-    each_row(loops, from.data() + source.offset, source, to.data() + target.offset, target, copy_row);
+    each_row(loops, from.data() + source.offset, to.data() + target.offset, copy_row);
   };
   // Rows of one sample (planes across a volume) are copied by moves of a known size.
   switch (loops.row_bytes) {
@@ -142,14 +139,12 @@ void copy_box(unsigned rank, const Coord& length, ConstBytes from, const Coord& 
 void fill_box(unsigned rank, const Coord& length, std::byte value, MutableBytes to, const Coord& to_shape,
               const Coord& to_start) {
   MDFS_CHECK(rank >= 1 && rank <= kMaxRank);
-  Loops loops = loops_of(rank, length);
-  if (loops.empty) return;
-  Side target = locate(rank, length, to.size(), to_shape, to_start);
-  merge<1>(loops, {&target});
-  for (std::uint64_t plane = 0; plane < loops.planes; ++plane)
-    for (std::uint64_t row = 0; row < loops.rows; ++row)
-      std::memset(to.data() + target.offset + plane * target.step[0] + row * target.step[1], static_cast<int>(value),
-                  loops.row_bytes);
+  if (is_empty(rank, length)) return;
+  const Side target = locate(rank, length, to.size(), to_shape, to_start);
+  const Loops loops = loops_of(rank, length, target, target);
+  std::byte* const first = to.data() + target.offset;
+  each_row(loops, first, first,
+           [&](std::byte* row, const std::byte*) { std::memset(row, static_cast<int>(value), loops.row_bytes); });
 }
 
 void take_channel(ConstBytes samples, unsigned channels, unsigned channel, unsigned element_bytes, MutableBytes plane) {

@@ -31,7 +31,7 @@ struct ByteGeometry {
   Coord grid() const;  // extents along each axis
   std::uint64_t extent_bytes() const;
 };
-// Both abort on a rank that is not 1..3. The geometry has passed check(), and the window lies inside the image.
+// Both abort on a rank that is not 1..5. The geometry has passed check(), and the window lies inside the image.
 ByteGeometry byte_geometry(const Geometry& geometry);
 Box byte_box(const Geometry& geometry, const Window& window);  // ignores window.channel
 

@@ -3,13 +3,13 @@
 #include "geometry/default_extent.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <limits>
 
 #include "base/check.h"
 #include "base/checked.h"
-#include "geometry/shape_text.h"
 
 namespace mdfs::geometry {
 namespace {
@@ -104,10 +104,48 @@ void limit_row(unsigned rank, const Coord& shape, std::uint64_t sample_bytes, Co
   extent[0] = std::max<std::uint64_t>(1, std::min(extent[0], kMaxImageBytes / slab));
 }
 
+// The last axes that make a picture or a volume: three at most, up to the last t or c. All axes of images of three
+// axes, unless one is c.
+unsigned space_axes(unsigned rank, std::string_view axes) {
+  constexpr unsigned kMostSpace = 3;
+  if (rank <= kMostSpace && axes.find('c') == std::string_view::npos) return rank;
+  if (axes.size() != rank) return std::min(rank, kMostSpace);
+  unsigned space = 0;
+  while (space < std::min(rank, kMostSpace) && axes[rank - 1 - space] != 't' && axes[rank - 1 - space] != 'c') ++space;
+  return space == 0 ? std::min(rank, kMostSpace) : space;
+}
+
+// One step along the slower axes of the default extent of the last `space` axes; more while that is small.
+Coord single_steps(unsigned rank, const Coord& shape, std::uint64_t sample_bytes, std::string_view axes,
+                   unsigned space) {
+  const unsigned outer = rank - space;
+  Coord space_shape{}, extent{};
+  std::copy_n(shape.begin() + outer, space, space_shape.begin());
+  const std::string_view names = axes.size() == rank ? axes.substr(outer) : std::string_view{};
+  const Coord inner = default_extent(space, space_shape, sample_bytes, names);
+  std::copy_n(inner.begin(), space, extent.begin() + outer);
+  std::uint64_t bytes = bytes_of(space, inner, sample_bytes);
+  for (unsigned axis = outer; axis > 0; --axis) {
+    const std::uint64_t most = shape[axis - 1] == 0 ? kMaxImageBytes : shape[axis - 1];
+    std::uint64_t& side = extent[axis - 1] = 1;
+    while (side < most && bytes < kSmallestDefaultExtentBytes && bytes * 2 <= kLargestDefaultExtentBytes) {
+      const std::uint64_t longer = std::min(most, side * 2);
+      bytes = bytes / side * longer;
+      side = longer;
+    }
+  }
+  return extent;
+}
+
 }  // namespace
 
 Coord default_extent(unsigned rank, const Coord& shape, std::uint64_t sample_bytes, std::string_view axes) {
   MDFS_CHECK(rank >= 1 && rank <= kMaxRank && sample_bytes > 0);
+  if (const unsigned space = space_axes(rank, axes); space < rank) {
+    Coord extent = single_steps(rank, shape, sample_bytes, axes, space);
+    limit_row(rank, shape, sample_bytes, extent);
+    return extent;
+  }
   const bool sequence = rank > 1 && !axes.empty() && axes[0] == 't';
   const std::uint64_t frames = sequence ? kSequenceFrames : 1;
   const unsigned equal_axes = sequence ? rank - 1 : rank;
@@ -127,10 +165,12 @@ Coord default_extent(unsigned rank, const Coord& shape, std::uint64_t sample_byt
   return extent;
 }
 
-std::string default_axes(unsigned rank, bool sequence) {
+std::string default_axes(unsigned rank, bool sequence, bool interleaved_channels) {
+  constexpr std::array<std::string_view, kMaxRank> kNames = {"x", "yx", "zyx", "tzyx", "tczyx"};
   MDFS_CHECK(rank >= 1 && rank <= kMaxRank);
-  std::string axes = std::string("zyx").substr(kMaxRank - rank);
-  if (sequence) axes[0] = 't';
+  std::string axes(kNames[rank - 1]);
+  if (rank == kMaxRank && interleaved_channels) axes = "stzyx";
+  if (sequence && axes.find('t') == std::string::npos) axes[0] = 't';
   return axes;
 }
 
@@ -141,8 +181,8 @@ Status check_extent(const Geometry& geometry) {
     if (geometry.extent[axis] < geometry.shape[axis])
       return Error{Errc::kInvalidArgument,
                    fmt::format("extents of {}, {} bytes: must have {} to {} bytes, or hold the whole image",
-                               shape_text(geometry.rank, geometry.extent), geometry.extent_bytes(), kMinExtentBytes,
-                               kMaxExtentBytes)};
+                               fmt::join(geometry.extent.begin(), geometry.extent.begin() + geometry.rank, "x"),
+                               geometry.extent_bytes(), kMinExtentBytes, kMaxExtentBytes)};
   return {};
 }
 

@@ -14,17 +14,20 @@ namespace mdfs::geometry {
 inline constexpr std::uint64_t kSmallestDefaultExtentBytes = 48u << 10;
 inline constexpr std::uint64_t kLargestDefaultExtentBytes = 256u << 10;
 
-// The extent shape of an image of `shape`, both in samples, slowest axis first. rank 1..3, sample_bytes >= 1 (else
+// The extent shape of an image of `shape`, both in samples, slowest axis first. rank 1..5, sample_bytes >= 1 (else
 // abort); shape[0] = 0 counts as unknown. An extent has 48..256 KiB, wherever sample and image allow:
 // - Pictures get squares with sides that are powers of two, or 3/2 of one.
 // - Volumes get cubes, or half cubes where samples are small (reason: doc/DESIGN.md).
 // - Sequences of frames (first axis t) get squares of four frames, so that one frame costs little more than itself.
+// - Axes before the last three, and before the last axis t or c of others than sequences, get length 1 while the rest
+//   is 48 KiB or more (reason: doc/DESIGN.md).
 // Along a short axis the extent is the image's length, rounded up to 16 except for the slowest of three axes; the other
 // axes then become longer. Space behind the last extent is spread over all extents, so that little padding is stored.
 Coord default_extent(unsigned rank, const Coord& shape, std::uint64_t sample_bytes, std::string_view axes);
 
-// The default names of the axes, slowest first: x, yx, zyx; for a sequence the first is t. rank 1..3 (else abort).
-std::string default_axes(unsigned rank, bool sequence = false);
+// The default names of the axes, slowest first: x, yx, zyx, tzyx, tczyx; for a sequence the first is t. With
+// interleaved channels no axis is c, and five axes are stzyx. rank 1..5 (else abort).
+std::string default_axes(unsigned rank, bool sequence = false, bool interleaved_channels = false);
 
 // Checks a new image that has passed check(): its extents have at least kMinExtentBytes, or hold the whole image. Else
 // kInvalidArgument.

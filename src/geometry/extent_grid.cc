@@ -90,58 +90,59 @@ std::optional<Box> part_in_extent(const ByteGeometry& geometry, const Coord& ext
 
 namespace {
 
-// Shape and box, padded in front to three axes.
-struct Padded {
-  Padded(unsigned rank, const Coord& shape, const Box& box) {
-    const unsigned pad = kMaxRank - rank;
-    std::copy_n(shape.begin(), rank, sides.begin() + pad);
-    std::copy_n(box.start.begin(), rank, start.begin() + pad);
-    std::copy_n(box.length.begin(), rank, length.begin() + pad);
-  }
-  Coord sides{1, 1, 1}, start{}, length{1, 1, 1};
-};
+Coord steps_of(unsigned rank, const Coord& shape) {
+  Coord step{};
+  step[rank - 1] = 1;
+  for (unsigned axis = rank - 1; axis > 0; --axis) step[axis - 1] = step[axis] * shape[axis];
+  return step;
+}
 
 }  // namespace
 
 std::vector<ByteRun> byte_runs(unsigned rank, const Coord& shape, const Box& box) {
-  const auto [sides, start, length] = Padded(rank, shape, box);
+  MDFS_CHECK(rank >= 1 && rank <= kMaxRank);
   std::vector<ByteRun> runs;
-  for (std::uint64_t z = start[0]; z < start[0] + length[0]; ++z)
-    for (std::uint64_t y = start[1]; y < start[1] + length[1]; ++y) {
-      const auto begin = static_cast<std::uint32_t>((z * sides[1] + y) * sides[2] + start[2]);
-      const auto end = static_cast<std::uint32_t>(begin + length[2]);
-      if (!runs.empty() && runs.back().end == begin)
-        runs.back().end = end;
-      else
-        runs.push_back({begin, end});
-    }
+  for (unsigned axis = 0; axis < rank; ++axis)
+    if (box.length[axis] == 0 && axis + 1 < rank) return runs;
+  const Coord step = steps_of(rank, shape);
+  Coord row{};
+  do {
+    std::uint64_t at = box.start[rank - 1];
+    for (unsigned axis = 0; axis + 1 < rank; ++axis) at += (box.start[axis] + row[axis]) * step[axis];
+    const auto begin = static_cast<std::uint32_t>(at);
+    const auto end = static_cast<std::uint32_t>(at + box.length[rank - 1]);
+    if (!runs.empty() && runs.back().end == begin)
+      runs.back().end = end;
+    else
+      runs.push_back({begin, end});
+  } while (step_in(rank - 1, {}, box.length, row));
   return runs;
 }
 
 std::vector<ByteRun> part_runs(unsigned rank, const Coord& shape, const Box& box, std::uint32_t part_bytes) {
-  MDFS_CHECK(part_bytes > 0);
-  const auto [sides, start, length] = Padded(rank, shape, box);
-  const Coord step{sides[1] * sides[2], sides[2], 1};
+  MDFS_CHECK(rank >= 1 && rank <= kMaxRank && part_bytes > 0);
+  const Coord step = steps_of(rank, shape);
   // Along the axes from `dense` on, a row begins at most one part behind the row before: together they skip no part.
-  unsigned dense = kMaxRank - 1;
+  unsigned dense = rank - 1;
   while (dense > 0 && step[dense - 1] <= part_bytes) --dense;
   std::uint64_t first = 0, last = 0;  // bytes of the box along those axes
-  for (unsigned axis = dense; axis < kMaxRank; ++axis) {
-    first += start[axis] * step[axis];
-    last += (start[axis] + length[axis] - 1) * step[axis];
+  for (unsigned axis = dense; axis < rank; ++axis) {
+    first += box.start[axis] * step[axis];
+    last += (box.start[axis] + box.length[axis] - 1) * step[axis];
   }
-  const std::uint64_t bytes = sides[0] * step[0];
+  const std::uint64_t bytes = shape[0] * step[0];
   std::vector<ByteRun> runs;
-  for (std::uint64_t z = 0; z < (dense > 0 ? length[0] : 1); ++z)
-    for (std::uint64_t y = 0; y < (dense > 1 ? length[1] : 1); ++y) {
-      const std::uint64_t at = (dense > 0 ? (start[0] + z) * step[0] : 0) + (dense > 1 ? (start[1] + y) * step[1] : 0);
-      const auto begin = static_cast<std::uint32_t>(align_down(at + first, part_bytes));
-      const auto end = static_cast<std::uint32_t>(std::min(align_down(at + last, part_bytes) + part_bytes, bytes));
-      if (!runs.empty() && begin <= runs.back().end)
-        runs.back().end = end;
-      else
-        runs.push_back({begin, end});
-    }
+  Coord row{};
+  do {
+    std::uint64_t at = 0;
+    for (unsigned axis = 0; axis < dense; ++axis) at += (box.start[axis] + row[axis]) * step[axis];
+    const auto begin = static_cast<std::uint32_t>(align_down(at + first, part_bytes));
+    const auto end = static_cast<std::uint32_t>(std::min(align_down(at + last, part_bytes) + part_bytes, bytes));
+    if (!runs.empty() && begin <= runs.back().end)
+      runs.back().end = end;
+    else
+      runs.push_back({begin, end});
+  } while (step_in(dense, {}, box.length, row));
   return runs;
 }
 

@@ -63,9 +63,15 @@ Status check_axes(const Geometry& geometry) {
     const char letter = geometry.axes[i];
     if (!is_axis_letter(letter))
       return Error{Errc::kInvalidArgument,
-                   fmt::format("an axis name must be a lower-case letter other than c and l, not \"{}\"", letter)};
+                   fmt::format("an axis name must be a lower-case letter other than l, not \"{}\"", letter)};
     if (geometry.axes.find(letter, i + 1) != std::string::npos)
       return Error{Errc::kInvalidArgument, fmt::format("axis {} is named twice in \"{}\"", letter, geometry.axes)};
+    if (letter == 'c' && i + 1 == geometry.axes.size())
+      return Error{Errc::kInvalidArgument, fmt::format("\"{}\": the last axis cannot be c", geometry.axes)};
+    if (letter == 'c' && geometry.channels > 1)
+      return Error{
+          Errc::kInvalidArgument,
+          fmt::format("{} interleaved channels and an axis c: an image has one or the other", geometry.channels)};
   }
   return {};
 }
@@ -179,7 +185,7 @@ bool in_grid(unsigned rank, const Coord& grid, const Coord& extent) {
   return true;
 }
 
-bool is_axis_letter(char letter) { return letter >= 'a' && letter <= 'z' && letter != 'c' && letter != 'l'; }
+bool is_axis_letter(char letter) { return letter >= 'a' && letter <= 'z' && letter != 'l'; }
 
 Status check(const Geometry& geometry) {
   if (geometry.rank < 1 || geometry.rank > kMaxRank)

@@ -13,7 +13,7 @@
 
 namespace mdfs::geometry {
 
-inline constexpr unsigned kMaxRank = 3;
+inline constexpr unsigned kMaxRank = 5;
 inline constexpr std::uint64_t kMaxExtentBytes = 16u << 20;
 inline constexpr std::uint64_t kMaxImageBytes = std::uint64_t{1} << 62;
 inline constexpr unsigned kMaxChannels = 65535;
@@ -45,7 +45,7 @@ inline constexpr unsigned kAllocationPolicies = 4;
 
 // The geometry of an image. Canonical bytes: little endian, axes slowest first, channels interleaved (fastest).
 struct Geometry {
-  unsigned rank = 0;      // 1..3
+  unsigned rank = 0;      // 1..5
   Coord shape{};          // samples
   Coord extent{};         // samples
   unsigned channels = 1;  // 1..65535
@@ -53,8 +53,8 @@ struct Geometry {
   Codec codec = Codec::kZstd;
   int codec_level = 3;
   AllocationPolicy policy = AllocationPolicy::kDefault;
-  std::string axes;                          // one letter for each axis, slowest first: "x", "yx", "zyx", "tyx"
-  std::array<double, kMaxRank> spacing{};    // 0 = unknown
+  std::string axes;                        // one letter for each axis, slowest first: "x", "yx", "zyx", "tyx", "tczyx"
+  std::array<double, kMaxRank> spacing{};  // 0 = unknown
   std::array<std::string, kMaxRank> unit{};  // of spacing, at most 7 bytes
 
   bool operator==(const Geometry&) const = default;
@@ -71,7 +71,8 @@ std::uint64_t extent_count(unsigned rank, const Coord& grid);
 // True if the index lies inside the grid along each axis.
 bool in_grid(unsigned rank, const Coord& grid, const Coord& extent);
 
-// Axes have lower-case letters other than c (channel) and l (level), which window specifications reserve.
+// Axes have lower-case letters other than l (level), which window specifications reserve. An axis may be named c only
+// in an image without interleaved channels, because c selects one of these elsewhere, and not if it is the last one.
 bool is_axis_letter(char letter);
 // All others are time or something else.
 constexpr bool is_space_axis(char letter) { return letter == 'x' || letter == 'y' || letter == 'z'; }

@@ -22,7 +22,7 @@ bool can_halve(const Geometry& upper) {
 HalvedAxes halved_axes(const Geometry& upper) {
   HalvedAxes halved{};
   for (unsigned axis = upper.rank < 2 ? 0 : upper.rank - 2; axis < upper.rank; ++axis)
-    halved[axis] = upper.axes[axis] != 't';
+    halved[axis] = upper.axes[axis] != 't' && upper.axes[axis] != 'c';
   if (upper.rank < 3) return halved;
   const unsigned slow = upper.rank - 3, last = upper.rank - 1;
   halved[slow] = halved[last] && is_space_axis(upper.axes[slow]) && upper.spacing[slow] > 0 &&
@@ -56,7 +56,10 @@ Geometry level_geometry(const Geometry& image, unsigned level) {
   return result;
 }
 
-std::size_t place_in_box(unsigned rank, unsigned axis) { return rank == 1 ? 1 : axis + 3 - rank; }
+std::size_t place_in_box(unsigned rank, unsigned axis) {
+  MDFS_CHECK(axis >= first_axis_in_box(rank) && axis < rank);
+  return rank == 1 ? 1 : axis + 3 - rank;
+}
 
 Window source_window(const Geometry& upper, const Window& window) {
   const HalvedAxes halved = halved_axes(upper);

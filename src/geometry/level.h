@@ -15,8 +15,9 @@ using HalvedAxes = std::array<bool, kMaxRank>;
 
 // Level n + 1 halves axes of level n, so that each sample of it stands for up to two samples along each such axis.
 // `upper` is the geometry of level n (the image itself is level 0). The axes of the plane are halved, which are the
-// last two axes, unless one is the time t. The axis before them is halved as well if it is an axis of space whose
-// spacing, in the same unit, is not coarser than that of the last axis. An unknown spacing leaves it as it is.
+// last two axes, unless one is the time t or channels c. The axis before them is halved as well if it is an axis of
+// space whose spacing, in the same unit, is not coarser than that of the last axis. An unknown spacing leaves it as it
+// is.
 HalvedAxes halved_axes(const Geometry& upper);
 // The geometry one level above: ceil(n / 2) samples along a halved axis, with twice the spacing.
 Geometry geometry_above(Geometry upper);
@@ -25,7 +26,8 @@ unsigned level_count(const Geometry& image);
 // The geometry of one level, at most level_count() (abort).
 Geometry level_geometry(const Geometry& image, unsigned level);
 // The position of an axis in a ReducedBox (geometry/reduce.h): of planes, rows or columns. A signal has rows of one
-// sample.
+// sample. The axes before first_axis_in_box() are never halved; each of their indices has a box of its own.
+inline constexpr unsigned first_axis_in_box(unsigned rank) { return rank < 3 ? 0 : rank - 3; }
 std::size_t place_in_box(unsigned rank, unsigned axis);
 // The window of the level `upper` whose samples make the samples of a window one level above it. The window must have
 // been checked there. No axis is a single index, and the channel is the same.

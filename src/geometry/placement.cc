@@ -74,21 +74,52 @@ std::vector<std::uint16_t> best_weighted_rows(const std::vector<std::uint16_t>& 
   return best;
 }
 
+// The offsets that put no two extents of so many blocks of `volume` neighbouring slots on one slot: the given ones if
+// they do that, else others coprime with the slots if there are any, since the image may grow.
+SlowOffsets apart(unsigned slots, std::uint64_t volume, std::uint64_t blocks, std::uint64_t outer, SlowOffsets given) {
+  const auto fits = [&](SlowOffsets offsets) {
+    std::vector<bool> used(slots, false);
+    for (std::uint64_t w = 0; w < outer; ++w)
+      for (std::uint64_t v = 0; v < blocks; ++v)
+        for (std::uint64_t i = 0; i < volume; ++i) {
+          const std::uint64_t slot = (i + v * offsets.fourth + w * offsets.fifth) % slots;
+          if (used[slot]) return false;
+          used[slot] = true;
+        }
+    return true;
+  };
+  if (fits(given)) return given;
+  for (const bool coprime : {true, false}) {
+    const auto allowed = [&](unsigned offset) { return !coprime || std::gcd(offset, slots) == 1; };
+    for (unsigned fourth = 0; fourth < slots; ++fourth)
+      for (unsigned fifth = 0; fifth < slots; ++fifth)
+        if (allowed(fourth) && allowed(fifth) && fits({fourth, fifth})) return {fourth, fifth};
+  }
+  return given;
+}
+
 void fit_small_grid(Placement& placement, unsigned rank, const Coord& grid, std::uint64_t extents) {
   const unsigned slots = placement.slots();
   const std::uint64_t columns = grid[rank - 1];
   const std::uint64_t rows = grid[rank - 2];
-  const std::uint64_t planes = rank == 3 ? grid[0] : 1;
+  const std::uint64_t planes = rank >= 3 ? grid[rank - 3] : 1;
   std::vector<std::uint16_t> row, plane;
   if (extents <= slots) {  // every extent gets a slot of its own
     row = multiples(slots, columns);
     plane = multiples(slots, columns * rows);
+    if (rank > 3) {
+      const std::uint64_t blocks = grid[rank - 4], outer = rank > 4 ? grid[rank - 5] : 1;
+      const std::uint64_t volume = columns * rows * planes;
+      const SlowOffsets offsets = apart(slots, volume, blocks, outer, {placement.fourth, placement.fifth});
+      placement.fourth = static_cast<std::uint16_t>(offsets.fourth);
+      placement.fifth = static_cast<std::uint16_t>(offsets.fifth);
+    }
   } else {
     row = best_rows(GridScorer({1, rows, columns}), slots, placement.row, false, {});
     plane = best_rows(GridScorer({planes, rows, columns}), slots, placement.plane, true, row);
   }
   if (rows <= slots) placement.row = continue_with(row, rows, placement.row);
-  if (rank == 3 && planes <= slots) placement.plane = continue_with(plane, planes, placement.plane);
+  if (rank >= 3 && planes <= slots) placement.plane = continue_with(plane, planes, placement.plane);
 }
 
 }  // namespace
@@ -99,6 +130,9 @@ Status check(const Placement& placement, unsigned volume_disks) {
     return Error{Errc::kCorrupt, fmt::format("placement: {} slots: must be 1..{}", slots, kMaxSlots)};
   MDFS_TRY(check_table("row", placement.row, slots));
   MDFS_TRY(check_table("plane", placement.plane, slots));
+  for (const std::uint16_t offset : {placement.fourth, placement.fifth})
+    if (offset >= slots)
+      return Error{Errc::kCorrupt, fmt::format("placement: offset {} is not below {}", offset, slots)};
   for (const std::uint16_t disk : placement.slot)
     if (disk >= volume_disks)
       return Error{Errc::kCorrupt, fmt::format("placement: disk {} of a volume of {}", disk, volume_disks)};
@@ -114,6 +148,8 @@ unsigned disk_of(const Placement& placement, unsigned rank, std::uint64_t base, 
   std::uint64_t sum = base % slots + extent[rank - 1] % slots;
   if (rank >= 2) sum += placement.row[extent[rank - 2] % slots];
   if (rank >= 3) sum += placement.plane[extent[rank - 3] % slots];
+  if (rank >= 4) sum += extent[rank - 4] % slots * placement.fourth;
+  if (rank >= 5) sum += extent[rank - 5] % slots * placement.fifth;
   return placement.slot[sum % slots];
 }
 
@@ -130,10 +166,15 @@ Placement default_placement(unsigned rank, const std::vector<std::uint16_t>& dis
     const bool weighted = placement.disks < slots && slots <= kLargestTable;
     placement.row = weighted ? best_weighted_rows(disk_list) : table_2d(slots);
   }
-  if (rank == 3) {
+  if (rank >= 3) {
     PlacementTables tables = tables_3d(slots);
     placement.row = std::move(tables.row);
     placement.plane = std::move(tables.plane);
+  }
+  if (rank > 3) {
+    const SlowOffsets offsets = slow_offsets(slots);
+    placement.fourth = static_cast<std::uint16_t>(offsets.fourth);
+    placement.fifth = static_cast<std::uint16_t>(offsets.fifth);
   }
   if (rank >= 2 && grid && slots <= kLargestTable)
     if (const std::uint64_t extents = extent_count(rank, *grid); extents > 0) {

@@ -199,6 +199,9 @@ std::vector<std::vector<std::uint16_t>> orders_of(const std::vector<std::uint16_
   return orders;
 }
 
+// Of more axes the three fastest are searched; the slower ones shift their pattern.
+unsigned searched(unsigned rank) { return std::min(rank, 3u); }
+
 }  // namespace
 
 unsigned disk_after_growth(const Placement& before, const Placement& after, std::uint64_t taking, unsigned rank,
@@ -208,13 +211,20 @@ unsigned disk_after_growth(const Placement& before, const Placement& after, std:
 }
 
 double growth_score(const Placement& before, const Placement& after, std::uint64_t taking, unsigned rank) {
-  return GrowthScorer(before, after.slot, taking, rank).score(after);
+  return GrowthScorer(before, after.slot, taking, searched(rank)).score(after);
 }
 
 Placement grown_placement(const Placement& before, unsigned rank, const std::vector<std::uint16_t>& disk_list,
                           std::uint64_t taking) {
+  const Placement whole = default_placement(rank, disk_list);
+  if (rank > searched(rank)) {
+    Placement grown = grown_placement(before, searched(rank), disk_list, taking);
+    grown.fourth = whole.fourth;
+    grown.fifth = whole.fifth;
+    return grown;
+  }
   const GrowthScorer scorer(before, disk_list, taking, rank);
-  const Placement general = default_placement(rank, disk_list);
+  const Placement& general = whole;
   const double allowed = fresh_score(rank, general) * kGrowthAllowance;
   std::vector<Placement> tables = tables_for(rank, general, allowed);
   Placement best = general;

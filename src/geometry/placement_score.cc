@@ -177,6 +177,68 @@ double slices_3d(OffsetTable row, OffsetTable plane) {
   return mean.value();
 }
 
+namespace {
+
+// Adds up to `blocks` copies of `box`, each `offset` slots further; visits each number of copies from 2 on.
+template <typename Visit>
+void each_block(const Counts& box, unsigned offset, unsigned blocks, Counts& counts, Visit visit) {
+  const std::size_t slots = box.size();
+  std::fill(counts.begin(), counts.end(), 0);
+  for (unsigned block = 1; block <= blocks; ++block) {
+    const std::size_t shift = std::size_t{offset} * (block - 1) % slots;
+    for (std::size_t i = 0; i < slots; ++i) {
+      std::uint16_t& count = counts[i + shift < slots ? i + shift : i + shift - slots];
+      count = static_cast<std::uint16_t>(count + box[i]);
+    }
+    if (block >= 2) visit(block, *std::max_element(counts.begin(), counts.end()));
+  }
+}
+
+}  // namespace
+
+double typical_slow(OffsetTable row, OffsetTable plane, unsigned offset) {
+  const std::size_t slots = row.size();
+  MDFS_CHECK(slots > 0 && plane.size() == slots);
+  std::array<Mean, 8> kinds;  // bit 0: along columns, 1: rows, 2: planes
+  Counts box(slots), counts(slots);
+  for (std::size_t y = 0; y < positions(row); ++y)
+    for (std::size_t z = 0; z < positions(plane); ++z)
+      for (unsigned depth = 1; depth <= kTypicalSide3d; ++depth)
+        for (unsigned height = 1; height <= kTypicalSide3d; ++height)
+          for (unsigned width = 1; width <= kTypicalSide3d; ++width) {
+            const unsigned kind = (width > 1 ? 1u : 0u) + (height > 1 ? 2u : 0u) + (depth > 1 ? 4u : 0u);
+            if (kind == 7) continue;
+            std::fill(box.begin(), box.end(), 0);
+            for (unsigned d = 0; d < depth; ++d)
+              for (unsigned h = 0; h < height; ++h)
+                add_row(box, row[(y + h) % slots] + plane[(z + d) % slots], width, 0);
+            const auto side = [](unsigned length, unsigned other) { return length > 1 ? length : other; };
+            each_block(box, offset, kTypicalSide3d, counts, [&](unsigned blocks, unsigned busiest) {
+              if (is_typical(side(width, blocks), side(height, blocks), side(depth, blocks)) &&
+                  is_typical(blocks, side(width, blocks)) && is_typical(blocks, side(height, blocks)) &&
+                  is_typical(blocks, side(depth, blocks)))
+                kinds[kind].add(ratio(busiest, std::uint64_t{width} * height * depth * blocks, slots));
+            });
+          }
+  double sum = 0;
+  for (unsigned kind = 0; kind < 7; ++kind) sum += kinds[kind].value();
+  return sum / 7;
+}
+
+double typical_slow_plane(unsigned slots, unsigned one, unsigned other) {
+  MDFS_CHECK(slots > 0);
+  Mean mean;
+  Counts line(slots), counts(slots);
+  for (unsigned length = 1; length <= kTypicalSide3d; ++length) {
+    ++line[std::size_t{one} * (length - 1) % slots];
+    if (length < 2) continue;
+    each_block(line, other, kTypicalSide3d, counts, [&](unsigned blocks, unsigned busiest) {
+      if (is_typical(length, blocks)) mean.add(ratio(busiest, std::uint64_t{length} * blocks, slots));
+    });
+  }
+  return mean.value();
+}
+
 GridScore GridScorer::score(OffsetTable row, OffsetTable plane) const {
   const std::size_t slots = row.size();
   MDFS_CHECK(slots > 0 && plane.size() == slots);

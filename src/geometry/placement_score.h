@@ -38,6 +38,13 @@ double typical_3d(OffsetTable row, OffsetTable plane);
 // Mean ratio over slices: boxes one extent thick along one axis, 2..8 extents along the others.
 double slices_3d(OffsetTable row, OffsetTable plane);
 
+// Mean ratio over windows that reach along one slower axis, of step `offset`, and along at most two of the others:
+// lines, planes and boxes of 2..8 extents along each of these axes, of aspect at most 4:1. Each kind of window counts
+// alike.
+double typical_slow(OffsetTable row, OffsetTable plane, unsigned offset);
+// The same for planes along two slower axes.
+double typical_slow_plane(unsigned slots, unsigned one, unsigned other);
+
 // Scores a grid of a given size over all its windows.
 struct GridScore {
   std::uint64_t whole = 0;  // extents of the whole grid on its busiest slot

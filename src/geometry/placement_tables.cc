@@ -17,10 +17,16 @@ struct OffsetPair {
   std::uint8_t plane;
 };
 
+struct SlowPair {
+  std::uint8_t fourth;
+  std::uint8_t fifth;
+};
+
 #include "geometry/placement_tables.inc"
 
 static_assert(kRows2d.size() == kLargestTable + 1);
 static_assert(kRows3d.size() == kLargestTable3d + 1 && kPlanes3d.size() == kLargestTable3d + 1);
+static_assert(kSlowOffsets.size() == kLargestTable + 1);
 static_assert(kOffsets3d.size() == kLargestTable - kLargestTable3d);
 
 std::vector<std::uint16_t> wide(std::span<const std::uint8_t> table) { return {table.begin(), table.end()}; }
@@ -58,6 +64,12 @@ PlacementTables tables_3d(unsigned slots) {
     return {multiples(slots, pair.row), multiples(slots, pair.plane)};
   }
   return {multiples(slots, rule_offset(slots, kRowFraction3d)), multiples(slots, rule_offset(slots, kPlaneFraction3d))};
+}
+
+SlowOffsets slow_offsets(unsigned slots) {
+  MDFS_CHECK(slots > 0);
+  if (slots <= kLargestTable) return {kSlowOffsets[slots].fourth, kSlowOffsets[slots].fifth};
+  return {rule_offset(slots, kFourthFraction), rule_offset(slots, kFifthFraction)};
 }
 
 }  // namespace mdfs::geometry

@@ -21,6 +21,14 @@ std::vector<std::uint16_t> table_2d(unsigned slots);
 // the two rule offsets.
 PlacementTables tables_3d(unsigned slots);
 
+// T and U for images of rank 4 and 5, coprime with `slots`: each index of such an axis is on all slots in turn. Beyond
+// kLargestTable: two rule offsets.
+struct SlowOffsets {
+  unsigned fourth = 0;
+  unsigned fifth = 0;
+};
+SlowOffsets slow_offsets(unsigned slots);
+
 // offset * i mod slots, for i in 0..slots - 1.
 std::vector<std::uint16_t> multiples(unsigned slots, std::uint64_t offset);
 
@@ -31,5 +39,7 @@ unsigned rule_offset(unsigned slots, double fraction);
 inline constexpr double kRowFraction = 0.38196601125010515;      // 1 / golden ratio^2
 inline constexpr double kRowFraction3d = 0.7548776662466927;     // 1 / plastic number
 inline constexpr double kPlaneFraction3d = 0.56984029099805327;  // 1 / plastic number^2
+inline constexpr double kFourthFraction = 0.41421356237309503;   // square root of 2, less 1
+inline constexpr double kFifthFraction = 0.23606797749978969;    // square root of 5, less 2
 
 }  // namespace mdfs::geometry

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <vector>
 
+#include "geometry/default_extent.h"
+
 namespace mdfs::geometry {
 namespace {
 
@@ -52,19 +54,18 @@ Result<AxesOrder> parse_axes(std::string_view text) {
   AxesOrder order;
   for (unsigned i = 0; i < text.size(); ++i) {
     const char letter = text[i];
-    if (letter == 'c') {
-      if (order.channel_axis) return malformed(fmt::format("axis c is named twice in \"{}\"", text));
+    if (letter == 'c' && i > 0 && i + 1 == text.size() && order.axes.find('c') == std::string::npos) {
       order.channel_axis = i;
       continue;
     }
     if (!is_axis_letter(letter))
-      return malformed(fmt::format("\"{}\": axes must be lower-case letters such as zyx, tyx or yxc", text));
+      return malformed(fmt::format("\"{}\": axes must be lower-case letters such as zyx, tyx, tczyx or yxc", text));
     if (order.axes.find(letter) != std::string::npos)
       return malformed(fmt::format("axis {} is named twice in \"{}\"", letter, text));
     order.axes += letter;
   }
   if (order.axes.empty() || order.axes.size() > kMaxRank)
-    return malformed(fmt::format("\"{}\": an image has one to {} axes besides c", text, kMaxRank));
+    return malformed(fmt::format("\"{}\": an image has one to {} axes besides channels", text, kMaxRank));
   return order;
 }
 
@@ -76,7 +77,7 @@ Result<AxesOrder> guess_axes(std::span<const std::uint64_t> dimensions) {
   if (rank < 1 || rank > kMaxRank)
     return malformed(
         fmt::format("an array of {} axes: an image has one to {}, and channels", dimensions.size(), kMaxRank));
-  order.axes = std::string("zyx").substr(kMaxRank - rank);
+  order.axes = default_axes(static_cast<unsigned>(rank), false, order.channel_axis.has_value());
   return order;
 }
 

@@ -20,7 +20,7 @@ struct Lengths {
   Coord length{};
   bool operator==(const Lengths&) const = default;
 };
-// Parses "2048x3072": one to three numbers, slowest axis first. Accepts zeros; check(Geometry) decides about them.
+// Parses "2048x3072": one to five numbers, slowest axis first. Accepts zeros; check(Geometry) decides about them.
 // kInvalidArgument for other text, kOverflow for a number beyond 64 bits.
 Result<Lengths> parse_shape(std::string_view text);
 // The text that parse_shape() parses.
@@ -32,11 +32,11 @@ struct AxesOrder {
   std::optional<unsigned> channel_axis;  // axis of the source with the channels; absent: one channel
   bool operator==(const AxesOrder&) const = default;
 };
-// Parses "zyx", "tyx", "yxc", "cyx": one letter for each axis, c for channels; others as in Geometry::axes. One to
-// three axes besides c, each once; else kInvalidArgument.
+// Parses "zyx", "tyx", "yxc", "tczyx": one letter for each axis, as in Geometry::axes. A last c stands for interleaved
+// channels, another c for an axis. One to five axes besides channels, each once; else kInvalidArgument.
 Result<AxesOrder> parse_axes(std::string_view text);
 // The default: the last axis is channels if its length is 2..4 and at least two axes precede it; the
-// others are x | yx | zyx. kInvalidArgument unless one to three axes remain.
+// others have the names of default_axes(). kInvalidArgument unless one to five axes remain.
 Result<AxesOrder> guess_axes(std::span<const std::uint64_t> dimensions);
 
 // Distance between samples along each axis, slowest first, and its unit.

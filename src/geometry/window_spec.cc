@@ -48,9 +48,9 @@ class SpecParser {
     if (is_digit(item[0])) return plain_number(item);
     const char letter = item[0];
     std::string_view rest = item.substr(1);
-    if (letter == 'c') return channel(item, rest);
     if (letter == 'l') return level(item);
     const std::size_t axis = geometry_.axes.find(letter);
+    if (letter == 'c' && axis == std::string::npos) return channel(item, rest);
     if (axis == std::string::npos)
       return bad_window(fmt::format("\"{}\" is not an axis of this image; its axes are {}", item, geometry_.axes));
     return range(static_cast<unsigned>(axis), item, rest);

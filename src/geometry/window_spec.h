@@ -9,6 +9,7 @@
 
 namespace mdfs::geometry {
 
+// The letter c is the axis of that name if the image has one, else it selects an interleaved channel.
 // Parses a specification of at most 255 bytes for this geometry, which has passed check(). kInvalidArgument,
 // kOutOfRange and kOverflow name the problem: unknown axis, axis twice, outside the image, zero length, number too
 // large, a level other than 0.

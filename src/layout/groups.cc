@@ -28,7 +28,9 @@ std::uint64_t Groups::order_of(const geometry::Coord& extent) const {
   if (rank_ < 2) return extent[0];
   const std::uint64_t row = extent[rank_ - 2];
   std::uint64_t band = row / rows_;
-  if (rank_ == 3) band += extent[0] * ceil_div(grid_[1], rows_);
+  std::uint64_t step = 0;  // along the axes before the last two
+  for (unsigned axis = 0; axis + 2 < rank_; ++axis) step = (axis == 0 ? 0 : step * grid_[axis]) + extent[axis];
+  if (rank_ > 2) band += step * ceil_div(grid_[rank_ - 2], rows_);
   return (band * padded_ + extent[rank_ - 1]) * rows_ + row % rows_;
 }
 
@@ -42,23 +44,30 @@ std::uint64_t Groups::run_of(const geometry::Coord& extent, unsigned disks) cons
 }
 
 std::optional<geometry::Coord> Groups::extent_at(std::uint64_t order, std::uint64_t rows) const {
-  if (rank_ < 2) return order < rows ? std::optional(geometry::Coord{order, 0, 0}) : std::nullopt;
+  if (rank_ < 2) return order < rows ? std::optional(geometry::Coord{order}) : std::nullopt;
   geometry::Coord extent{};
   std::uint64_t band = order / rows_ / padded_;
   extent[rank_ - 1] = order / rows_ % padded_;
-  if (rank_ == 3) {
-    const std::uint64_t bands = ceil_div(grid_[1], rows_);
-    extent[0] = band / bands;
+  if (rank_ > 2) {
+    const std::uint64_t bands = ceil_div(grid_[rank_ - 2], rows_);
+    std::uint64_t step = band / bands;
     band %= bands;
+    for (unsigned axis = rank_ - 3; axis > 0; --axis) {
+      extent[axis] = step % grid_[axis];
+      step /= grid_[axis];
+    }
+    extent[0] = step;
   }
   extent[rank_ - 2] = band * rows_ + order % rows_;
-  const bool inside = extent[0] < rows && extent[rank_ - 1] < grid_[rank_ - 1] && (rank_ == 2 || extent[1] < grid_[1]);
+  bool inside = extent[0] < rows;
+  for (unsigned axis = 1; axis < rank_; ++axis) inside = inside && extent[axis] < grid_[axis];
   return inside ? std::optional(extent) : std::nullopt;
 }
 
 std::uint64_t Groups::order_end(std::uint64_t rows) const {
   if (rank_ < 2) return rows;
-  const std::uint64_t bands = rank_ == 2 ? ceil_div(rows, rows_) : rows * ceil_div(grid_[1], rows_);
+  std::uint64_t bands = rank_ == 2 ? ceil_div(rows, rows_) : rows * ceil_div(grid_[rank_ - 2], rows_);
+  for (unsigned axis = 1; axis + 2 < rank_; ++axis) bands *= grid_[axis];
   return bands * padded_ * rows_;
 }
 
@@ -68,7 +77,7 @@ std::uint64_t Groups::extents_in_group(const geometry::Coord& extent, std::uint6
     const std::uint64_t begin = at / step * step;
     return begin >= end ? step : std::min(step, end - begin);
   };
-  return inside(extent[rank_ - 2], rows_, rank_ == 2 ? rows : grid_[1]) *
+  return inside(extent[rank_ - 2], rows_, rank_ == 2 ? rows : grid_[rank_ - 2]) *
          inside(extent[rank_ - 1], columns_, grid_[rank_ - 1]);
 }
 

@@ -14,8 +14,8 @@ namespace mdfs::layout {
 // disk that a window needs then make about one run for each band, in any order of the disks in the placement. For
 // windows of 512x512x3 over eight disks and extents of 128x128x3 the busiest disk gets 2.3 requests. Boxes of 8x8
 // extents give 3.3, row by row gives 4.0.
-// A band is cut into groups of a few MiB, which are written when all their extents are full. In three dimensions bands
-// lie in one step along the slowest axis. Pure.
+// A band is cut into groups of a few MiB, which are written when all their extents are full. Of three and
+// more axes bands lie in one step along the axes before the last two. Pure.
 class Groups {
  public:
   // Every extent is a group of its own: an ordinary file, an image of rank 1.

@@ -14,6 +14,7 @@ namespace {
 using geometry::Coord;
 
 constexpr std::uint64_t kMostAspect = 4;
+constexpr std::ptrdiff_t kMostThick = 3;  // axes along which a window has more than one extent
 // What a disk would read instead of going to another place: 5 ms at 50 MB/s, 0.1 ms at 2.5 GB/s.
 constexpr std::uint64_t kBytesOfRun = 256u << 10;
 
@@ -32,7 +33,7 @@ std::uint64_t stored_blocks(const ExtentPlace& place, std::uint32_t block_size) 
 
 std::vector<Coord> window_shapes(unsigned rank, const Coord& grid) {
   const std::array<std::uint64_t, 4> sides =
-      rank == 3 ? std::array<std::uint64_t, 4>{1, 2, 4, 8} : std::array<std::uint64_t, 4>{2, 4, 8, 16};
+      rank >= 3 ? std::array<std::uint64_t, 4>{1, 2, 4, 8} : std::array<std::uint64_t, 4>{2, 4, 8, 16};
   std::size_t count = 1;
   for (unsigned axis = 0; axis < rank; ++axis) count *= sides.size();
   std::vector<Coord> shapes;
@@ -47,6 +48,8 @@ std::vector<Coord> window_shapes(unsigned rank, const Coord& grid) {
       shape[axis] = std::min(side, grid[axis]);
     }
     if (longest > kMostAspect * shortest) continue;
+    if (std::count_if(shape.begin(), shape.begin() + rank, [](std::uint64_t side) { return side > 1; }) > kMostThick)
+      continue;
     shapes.push_back(shape);
   }
   std::sort(shapes.begin(), shapes.end());
@@ -80,14 +83,15 @@ std::uint64_t ExtentFinder::key(const Coord& index) const {
 
 void ExtentFinder::find(const WindowAt& window, std::vector<std::uint32_t>& found) const {
   found.clear();
-  Coord length{1, 1, 1};
-  for (unsigned axis = 0; axis < rank_; ++axis) length[axis] = window.length[axis];
-  for (std::uint64_t a = 0; a < length[0]; ++a)
-    for (std::uint64_t b = 0; b < length[1]; ++b)
-      for (std::uint64_t c = 0; c < length[2]; ++c) {
-        const auto number = numbers_.find(key({window.start[0] + a, window.start[1] + b, window.start[2] + c}));
-        if (number != numbers_.end()) found.push_back(number->second);
-      }
+  Coord index = window.start;
+  for (unsigned axis = rank_; axis > 0;) {
+    const auto number = numbers_.find(key(index));
+    if (number != numbers_.end()) found.push_back(number->second);
+    for (axis = rank_; axis > 0; --axis) {
+      if (++index[axis - 1] < window.start[axis - 1] + window.length[axis - 1]) break;
+      index[axis - 1] = window.start[axis - 1];
+    }
+  }
 }
 
 DiskShares::DiskShares(std::span<const ExtentPlace> fresh, std::uint32_t block_size) {

@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/text.h"
+#include "geometry/default_extent.h"
 #include "geometry/shape_text.h"
 #include "model/machine.h"
 #include "model/quantity.h"
@@ -177,7 +178,7 @@ Status read_layout(const toml::table& toml, const std::string& where, Layout& la
   return table.finish("a machine");
 }
 
-// One to three lengths of at least 1.
+// One to five lengths of at least 1.
 Status read_lengths(TomlTable& table, std::string_view key, const std::string& text, unsigned& rank,
                     geometry::Coord& lengths) {
   const auto parsed = geometry::parse_shape(text);
@@ -205,7 +206,7 @@ Status read_image(const toml::table& toml, const std::string& where, Machine& ma
                      fmt::format("has {} axes, and the shape {}", extent_rank, image.rank));
   image.channels = machine.bytes_per_pixel;
   image.codec = geometry::Codec::kRaw;
-  image.axes = std::string("zyx").substr(geometry::kMaxRank - image.rank);
+  image.axes = geometry::default_axes(image.rank, false, image.channels > 1);
   if (const Status status = geometry::check(image); !status.ok())
     return table.bad(table.find("shape"), "shape", status.error().where);
   return table.finish("a machine");

@@ -33,7 +33,7 @@ Result<geometry::Geometry> make_image(const std::string& shape, const std::strin
   image.shape = lengths.length;
   image.channels = bytes_per_pixel;
   image.codec = geometry::Codec::kRaw;
-  image.axes = lengths.rank == 1 ? "x" : lengths.rank == 2 ? "yx" : "zyx";
+  image.axes = geometry::default_axes(lengths.rank, false, bytes_per_pixel > 1);
   MDFS_TRY_ASSIGN(const geometry::Lengths sides, geometry::parse_shape(extent));
   if (sides.rank == lengths.rank) {
     image.extent = sides.length;

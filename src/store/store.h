@@ -50,6 +50,8 @@ class Store : public Items, public BlockSpace, public Members, public Commits, p
   // them.
   virtual void add_features_ro_compat(std::uint64_t bits) { (void)bits; }
   virtual std::uint64_t features_ro_compat() const { return 0; }
+  // The same of MDFS_INCOMPAT_*.
+  virtual void add_features_incompat(std::uint64_t bits) { (void)bits; }
   virtual bool read_only() const = 0;
   virtual std::string read_only_reason() const = 0;  // empty if not read-only
   virtual bool has_failed() const { return false; }  // read-only since a commit failed

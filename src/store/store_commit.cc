@@ -219,7 +219,7 @@ SealedCommit StoreImpl::seal(Change change) {
   slot.members = table();
   slot.flags = 2 * participants_.size() > format::count_disks(slot.members) ? 0 : MDFS_COMMIT_DEGRADED;
   slot.roots = {root};
-  slot.features = format::united(features_, {0, added_ro_compat_, 0});
+  slot.features = format::united(features_, {0, added_ro_compat_, added_incompat_});
   sealed.checksum_records = list_checksum_records(slot, change);
   const std::lock_guard commit_lock(commit_mutex_);
   slot.parent_id = last_commit_.commit_id;

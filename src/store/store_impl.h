@@ -37,8 +37,9 @@ class StoreImpl final : public Store, public Verifier {
   std::string volume_name() const override { return label_.name; }
   std::uint32_t block_size() const override { return label_.block_size; }
   geometry::AllocationPolicy policy() const override { return policy_; }
-  std::uint64_t features_incompat() const override { return features_.incompat; }
+  std::uint64_t features_incompat() const override { return features_.incompat | added_incompat_; }
   std::uint64_t features_ro_compat() const override { return features_.ro_compat | added_ro_compat_; }
+  void add_features_incompat(std::uint64_t bits) override { added_incompat_ |= bits; }
   void add_features_ro_compat(std::uint64_t bits) override { added_ro_compat_ |= bits; }
   std::uint64_t generation() const override { return generation_; }
   bool read_only() const override { return read_only_; }
@@ -215,6 +216,7 @@ class StoreImpl final : public Store, public Verifier {
   std::mutex members_mutex_;         // one change of members at a time; outermost
   const format::Features features_;  // as they were found
   std::atomic<std::uint64_t> added_ro_compat_{0};
+  std::atomic<std::uint64_t> added_incompat_{0};
   std::uint32_t membership_;               // guarded by writer_
   std::vector<Participant> participants_;  // changed by the leader of a commit, under writer_
   SharedTree shared_;

@@ -67,7 +67,11 @@ bool can_be_named(HeaderFormat format, std::string_view file) {
 }
 
 std::uint64_t lines(const Geometry& geometry) { return geometry.rank >= 2 ? geometry.shape[geometry.rank - 2] : 1; }
-std::uint64_t planes(const Geometry& geometry) { return geometry.rank >= 3 ? geometry.shape[0] : 1; }
+std::uint64_t planes(const Geometry& geometry) {
+  std::uint64_t planes = 1;
+  for (unsigned axis = 0; axis + 2 < geometry.rank; ++axis) planes *= geometry.shape[axis];
+  return planes;
+}
 std::uint64_t samples(const Geometry& geometry) { return geometry.shape[geometry.rank - 1]; }
 
 // A word for each axis, fastest first.
@@ -85,7 +89,9 @@ std::string nrrd(const Geometry& geometry, std::string_view type, std::string_vi
   if (channels) text += fmt::format(" {}", geometry.channels);
   text += for_axes(geometry, [&](unsigned axis) { return std::to_string(geometry.shape[axis]); });
   text += channels ? "\nkinds: vector" : "\nkinds:";
-  text += for_axes(geometry, [&](unsigned axis) { return geometry.axes[axis] == 't' ? "time" : "space"; });
+  text += for_axes(geometry, [&](unsigned axis) {
+    return geometry.axes[axis] == 't' ? "time" : geometry.axes[axis] == 'c' ? "list" : "space";
+  });
   bool spacing = false, units = false;
   for (unsigned axis = 0; axis < geometry.rank; ++axis) {
     spacing = spacing || known(axis);

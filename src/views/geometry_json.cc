@@ -93,7 +93,7 @@ Status read_policy(const Json& json, Geometry& geometry) {
 Status read_samples(const Json& json, Geometry& geometry) {
   const auto shape = json.find("shape");
   if (shape == json.end() || !shape->is_array() || shape->empty() || shape->size() > geometry::kMaxRank)
-    return bad("shape", "is an array of 1 to 3 lengths");
+    return bad("shape", "is an array of 1 to 5 lengths");
   geometry.rank = static_cast<unsigned>(shape->size());
   MDFS_TRY(read_axes(json, "shape", geometry.rank, geometry.shape, length_of, "holds lengths"));
   if (!json.contains("type")) return bad("type", "is missing");
@@ -106,7 +106,8 @@ Status read_samples(const Json& json, Geometry& geometry) {
     if (!number || *number < 1 || *number > geometry::kMaxChannels) return bad("channels", "is in 1..65535");
     geometry.channels = static_cast<unsigned>(*number);
   }
-  MDFS_TRY_ASSIGN(geometry.axes, text_at(json, "axes", geometry::default_axes(geometry.rank)));
+  MDFS_TRY_ASSIGN(geometry.axes,
+                  text_at(json, "axes", geometry::default_axes(geometry.rank, false, geometry.channels > 1)));
   return {};
 }
 

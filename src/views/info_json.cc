@@ -37,6 +37,8 @@ std::string info_json(const volume::ImageInfo& info) {
                        {"row", info.placement.row},
                        {"plane", info.placement.plane},
                        {"slot", info.placement.slot}};
+  if (geometry.rank > 3) json["placement"]["fourth"] = info.placement.fourth;
+  if (geometry.rank > 4) json["placement"]["fifth"] = info.placement.fifth;
   json["generation"] = info.data_generation;
   json["size_bytes"] = info.size_bytes;
   json["stored_bytes"] = info.stored_bytes;

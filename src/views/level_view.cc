@@ -35,6 +35,7 @@ struct Tower {
     Lengths step = {1, 1, 1};  // of the samples of this floor that one sample of the next one stands for
   };
   std::vector<Floor> floors;  // from the lowest level
+  std::uint64_t outer = 1;    // steps along the axes before the planes, each with planes of its own
   geometry::ElementType type = geometry::ElementType::kU8;
   unsigned channels = 1;
 
@@ -52,11 +53,13 @@ Tower tower_of(const Geometry& image, const WindowName& name, unsigned lowest) {
     Tower::Floor& floor = tower.floors[level - lowest];
     floor.window = level_source(image, name, level).window;
     const geometry::HalvedAxes halved = geometry::halved_axes(geometry::level_geometry(image, level));
-    for (unsigned axis = 0; axis < image.rank; ++axis) {
+    for (unsigned axis = geometry::first_axis_in_box(image.rank); axis < image.rank; ++axis) {
       floor.length[geometry::place_in_box(image.rank, axis)] = floor.window.length[axis];
       floor.step[geometry::place_in_box(image.rank, axis)] = halved[axis] ? 2 : 1;
     }
   }
+  for (unsigned axis = 0; axis < geometry::first_axis_in_box(image.rank); ++axis)
+    tower.outer *= name.window.length[axis];
   return tower;
 }
 
@@ -66,14 +69,16 @@ class Reducer {
   Reducer(const Tower& tower, geometry::Reduction reduction, View& lowest, const engine::Stop& stop)
       : tower_(tower), reduction_(reduction), lowest_(lowest), stop_(stop), pieces_(tower.floors.size()) {}
 
-  // Rows [row, row + rows) of one plane of a floor's window.
+  // Rows [row, row + rows) of one plane of a floor's window. Planes of the next outer step have the next numbers.
   Status rows(unsigned level, std::uint64_t plane, std::uint64_t row, std::uint64_t rows, MutableBytes into) {
     const std::uint64_t row_bytes = tower_.row_bytes(level);
     if (level == 0) return read((plane * tower_.floors[0].length[kRows] + row) * row_bytes, into);
     const Tower::Floor& below = tower_.floors[level - 1];
     const std::uint64_t below_bytes = tower_.row_bytes(level - 1);
-    const std::uint64_t first = plane * below.step[kPlanes];
-    const std::uint64_t planes = std::min(below.step[kPlanes], below.length[kPlanes] - first);
+    const std::uint64_t planes_here = tower_.floors[level].length[kPlanes];
+    const std::uint64_t in_step = plane % planes_here * below.step[kPlanes];
+    const std::uint64_t first = plane / planes_here * below.length[kPlanes] + in_step;
+    const std::uint64_t planes = std::min(below.step[kPlanes], below.length[kPlanes] - in_step);
     const std::uint64_t at_once = std::max<std::uint64_t>(1, kPieceBytes / (planes * below.step[kRows] * below_bytes));
     for (std::uint64_t done = 0; done < rows; done += at_once) {
       const std::uint64_t count = std::min(at_once, rows - done);
@@ -114,7 +119,7 @@ Status reduce_into(Staging& staging, const Tower& tower, geometry::Reduction red
   Reducer reducer(tower, reduction, lowest, stop);
   ByteVector piece;
   std::uint64_t offset = 0;
-  for (std::uint64_t plane = 0; plane < length[kPlanes]; ++plane) {
+  for (std::uint64_t plane = 0; plane < tower.outer * length[kPlanes]; ++plane) {
     for (std::uint64_t row = 0; row < length[kRows]; row += at_once) {
       const std::uint64_t rows = std::min(at_once, length[kRows] - row);
       piece.resize(rows * row_bytes);

@@ -40,7 +40,7 @@ std::string name_of(const Geometry& geometry, ZarrAxis axis) {
 OrderedJson describe_axis(const Geometry& geometry, ZarrAxis axis) {
   OrderedJson json = {{"name", name_of(geometry, axis)}};
   const AxisClass kind = class_of(geometry, axis);
-  if (axis.axis == ZarrAxis::kChannels) json["type"] = "channel";
+  if (name_of(geometry, axis) == "c") json["type"] = "channel";
   if (kind == AxisClass::kSpace) json["type"] = "space";
   if (kind == AxisClass::kTime) json["type"] = "time";
   if (axis.axis == ZarrAxis::kChannels || geometry.spacing[axis.axis] == 0) return json;

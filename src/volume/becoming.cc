@@ -103,6 +103,7 @@ Status VolumeImpl::calibrate(Inode& inode, const geometry::Geometry& wanted) {
 // An orphan from the start, held open: it goes when it is released.
 Result<Pin> VolumeImpl::make_unnamed_image(const ImageOptions& options, std::uint64_t size_bytes) {
   MDFS_TRY_ASSIGN(const geometry::Placement placement, placements_.for_image(options));
+  note_rank(options.geometry);
   Pin pin;
   const Status status = change(store::Purpose::kNormal, [&](Change& change) -> Status {
     const Ino ino = change.transaction.new_object();

@@ -32,10 +32,17 @@ ByteRange plain_bytes(const geometry::Geometry& geometry, const geometry::Window
 
 }  // namespace
 
+// Before the transaction that makes the image.
+void VolumeImpl::note_rank(const geometry::Geometry& geometry) {
+  constexpr unsigned kFirstFormatRank = 3;
+  if (geometry.rank > kFirstFormatRank) store_->add_features_incompat(MDFS_INCOMPAT_RANK5);
+}
+
 Status VolumeImpl::make_image(Ino ino, const ImageOptions& options) {
   MDFS_TRY(check_writable());
   MDFS_TRY(geometry::check(options.geometry));
   MDFS_TRY_ASSIGN(const geometry::Placement placement, placements_.for_image(options));
+  note_rank(options.geometry);
   MDFS_TRY(clear_leftovers(ino));  // or the image had them
   const Pin pin = table_.pin(ino);
   const std::lock_guard extend(pin->extend_mutex);

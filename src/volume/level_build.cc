@@ -286,21 +286,32 @@ Status VolumeImpl::reduce_extent(LevelJob& job, unsigned level, const geometry::
   const geometry::HalvedAxes halved = geometry::halved_axes(below);
   const unsigned rank = below.rank;
   geometry::ReducedBox all{{1, 1, 1}, {1, 1, 1}, below.channels};
-  for (unsigned axis = 0; axis < rank; ++axis) {
+  const unsigned first = geometry::first_axis_in_box(rank);
+  std::uint64_t outer = 1;  // steps along the axes before the planes
+  for (unsigned axis = 0; axis < first; ++axis) outer *= source.length[axis];
+  for (unsigned axis = first; axis < rank; ++axis) {
     all.length[geometry::place_in_box(rank, axis)] = source.length[axis];
     all.step[geometry::place_in_box(rank, axis)] = halved[axis] ? 2 : 1;
   }
   const std::uint64_t row_bytes = all.length[2] * below.sample_bytes();
   const std::uint64_t at_once = std::max<std::uint64_t>(1, kPieceBytes / (all.step[0] * all.step[1] * row_bytes));
   const std::uint64_t into_row = all.result(2) * below.sample_bytes();
-  for (std::uint64_t plane = 0; plane < all.result(0); ++plane) {
+  for (std::uint64_t numbered = 0; numbered < outer * all.result(0); ++numbered) {
+    const std::uint64_t plane = numbered % all.result(0);
+    geometry::Window step = source;
+    std::uint64_t rest = numbered / all.result(0);
+    for (unsigned axis = first; axis > 0; --axis) {
+      step.start[axis - 1] += rest % source.length[axis - 1];
+      step.length[axis - 1] = 1;
+      rest /= source.length[axis - 1];
+    }
     for (std::uint64_t row = 0; row < all.result(1); row += at_once) {
       geometry::ReducedBox box = all;
       const std::array<std::uint64_t, 3> start = {plane * all.step[0], row * all.step[1], 0};
       box.length[0] = std::min(all.step[0], all.length[0] - start[0]);
       box.length[1] = std::min(at_once * all.step[1], all.length[1] - start[1]);
-      geometry::Window part = source;
-      for (unsigned axis = 0; axis < rank; ++axis) {
+      geometry::Window part = step;
+      for (unsigned axis = first; axis < rank; ++axis) {
         part.start[axis] += start[geometry::place_in_box(rank, axis)];
         part.length[axis] = box.length[geometry::place_in_box(rank, axis)];
       }
@@ -315,7 +326,7 @@ Status VolumeImpl::reduce_extent(LevelJob& job, unsigned level, const geometry::
       }
       const std::uint64_t rows = box.result(1);
       geometry::reduce(job.set->reduction, below.type, box, job.piece,
-                       into.subspan((plane * all.result(1) + row) * into_row, rows * into_row));
+                       into.subspan((numbered * all.result(1) + row) * into_row, rows * into_row));
     }
   }
   return {};

@@ -24,14 +24,18 @@ bool takes_extents(const store::DiskInfo& disk) {
   return disk.state != store::DiskState::kNone && disk.state != store::DiskState::kDraining;
 }
 
-// On one disk all ranks look alike: tables for three serve them all.
-unsigned rank_of(const geometry::Placement& placement) {
+// On one disk all ranks look alike: tables for the most axes serve them all.
+unsigned rank_of(const geometry::Placement& placement, bool with_rank5) {
   const auto any = [](const std::vector<std::uint16_t>& table) {
     return std::any_of(table.begin(), table.end(), [](std::uint16_t offset) { return offset != 0; });
   };
-  if (any(placement.plane) || placement.slots() == 1) return 3;
+  if (placement.fourth != 0 || placement.fifth != 0) return geometry::kMaxRank;
+  if (placement.slots() == 1) return with_rank5 ? geometry::kMaxRank : 3;
+  if (any(placement.plane)) return 3;
   return any(placement.row) ? 2 : 1;
 }
+
+bool has_rank5(const store::Store& store) { return (store.features_incompat() & MDFS_INCOMPAT_RANK5) != 0; }
 
 }  // namespace
 
@@ -104,7 +108,7 @@ Status Placements::change_all(const std::function<geometry::Placement(const geom
 }
 
 geometry::Placement Placements::anew(const geometry::Placement& placement, const std::vector<std::uint16_t>& disks) {
-  return general(rank_of(placement), disks);
+  return general(rank_of(placement, has_rank5(store_)), disks);
 }
 
 geometry::Placement Placements::grown(const geometry::Placement& placement, const std::vector<std::uint16_t>& disks,
@@ -116,7 +120,7 @@ geometry::Placement Placements::grown(const geometry::Placement& placement, cons
         std::find_if(grown_.begin(), grown_.end(), [&](const auto& made) { return made.first == growth; });
     if (found != grown_.end()) return found->second;
   }
-  geometry::Placement made = geometry::grown_placement(placement, rank_of(placement), disks, taking);
+  geometry::Placement made = geometry::grown_placement(placement, rank_of(placement, has_rank5(store_)), disks, taking);
   const std::lock_guard lock(mutex_);
   if (grown_.size() >= kMaxGrown) grown_.clear();
   grown_.emplace_back(growth, made);

@@ -271,6 +271,7 @@ class VolumeImpl final : public MaintainedVolume {
 
   // ---- files that become images (becoming.cc)
   Status calibrate(Inode& inode, const geometry::Geometry& wanted);
+  void note_rank(const geometry::Geometry& geometry);
   Result<Pin> make_unnamed_image(const ImageOptions& options, std::uint64_t size_bytes);
   Status copy_all(Inode& from, Inode& to, std::uint64_t size_bytes, const engine::Stop& stop);
   // Gives the data of the unnamed image `made` to `inode`, unless that has changed.

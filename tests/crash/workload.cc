@@ -306,10 +306,10 @@ Status make_base(volume::Volume& volume) {
     MDFS_TRY(runner.run({"window", {std::string("/") + name, "0", "64", "0", "64"}}, 99));
   }
   options.geometry.codec = geometry::Codec::kRaw;
-  options.geometry.rank = 3;
-  options.geometry.shape = {0, 64, 64};
-  options.geometry.extent = {8, 32, 32};
-  options.geometry.axes = "zyx";
+  options.geometry.rank = 5;
+  options.geometry.shape = {0, 2, 2, 32, 32};
+  options.geometry.extent = {8, 1, 1, 32, 32};
+  options.geometry.axes = "tczyx";
   MDFS_TRY_ASSIGN(const volume::Attributes stack, volume.lookup(volume::kRootIno, "stack"));
   volume.forget(stack.ino, 1);
   MDFS_TRY(volume.make_image(stack.ino, options));
@@ -335,13 +335,19 @@ Status check_levels(volume::Volume& volume, Ino ino) {
   for (unsigned level = 1; level <= stored.first; ++level) {
     geometry::ReducedBox box{{1, 1, 1}, {1, 1, 1}, geometry.channels};
     const geometry::HalvedAxes halved = geometry::halved_axes(geometry);
-    for (unsigned axis = 0; axis < geometry.rank; ++axis) {
+    std::uint64_t volumes = 1;  // each reduced on its own
+    const unsigned first = geometry::first_axis_in_box(geometry.rank);
+    for (unsigned axis = 0; axis < first; ++axis) volumes *= geometry.shape[axis];
+    for (unsigned axis = first; axis < geometry.rank; ++axis) {
       box.length[geometry::place_in_box(geometry.rank, axis)] = geometry.shape[axis];
       box.step[geometry::place_in_box(geometry.rank, axis)] = halved[axis] ? 2 : 1;
     }
     geometry = geometry::geometry_above(std::move(geometry));
     ByteVector wanted(geometry.size_bytes()), found(geometry.size_bytes());
-    geometry::reduce(stored.second, geometry.type, box, below, wanted);
+    const std::size_t from = below.size() / volumes, into = wanted.size() / volumes;
+    for (std::size_t i = 0; i < volumes; ++i)
+      geometry::reduce(stored.second, geometry.type, box, ConstBytes(below).subspan(i * from, from),
+                       MutableBytes(wanted).subspan(i * into, into));
     const auto take = [&](std::uint64_t offset, ConstBytes bytes) -> Status {
       std::copy(bytes.begin(), bytes.end(), found.begin() + static_cast<std::ptrdiff_t>(offset));
       return {};

@@ -17,6 +17,7 @@
 
 #include "base/environment.h"
 #include "device/testing/memory_disk.h"
+#include "geometry/default_extent.h"
 #include "geometry/level.h"
 #include "maintenance/maintenance.h"
 #include "store/format_volume.h"
@@ -177,14 +178,20 @@ class Workload {
     if (below(2) == 0) {
       volume::ImageOptions options;
       geometry::Geometry& geometry = options.geometry;
-      geometry.rank = below(3) + 1;
-      geometry.axes = std::string("zyx").substr(3 - geometry.rank);
+      geometry.rank = below(5) + 1;
       geometry.channels = below(3) + 1;
+      geometry.axes = geometry::default_axes(geometry.rank, false, geometry.channels > 1);
       geometry.type = below(2) == 0 ? geometry::ElementType::kU8 : geometry::ElementType::kF32;
       geometry.codec = below(2) == 0 ? geometry::Codec::kRaw : geometry::Codec::kZstd;
       for (unsigned axis = 0; axis < geometry.rank; ++axis) {
-        geometry.shape[axis] = 1 + below(geometry.rank == 1 ? 100000 : geometry.rank == 2 ? 300 : 40);
-        geometry.extent[axis] = 1 + below(geometry.rank == 1 ? 9000 : geometry.rank == 2 ? 64 : 16);
+        geometry.shape[axis] = 1 + below(geometry.rank == 1   ? 100000
+                                         : geometry.rank == 2 ? 300
+                                         : geometry.rank == 3 ? 40
+                                                              : 10);
+        geometry.extent[axis] = 1 + below(geometry.rank == 1   ? 9000
+                                          : geometry.rank == 2 ? 64
+                                          : geometry.rank == 3 ? 16
+                                                               : 5);
       }
       need(volume_->make_image(file.ino, options), "make an image");
       const unsigned levels = std::min(geometry::level_count(geometry), below(4));

@@ -19,7 +19,8 @@ LARGEST_NOW = 16383 - WINDOW.size  # MDFS_IOC_READ_MAX
 LIBRARY.mdfs_write_window.restype = ctypes.c_ssize_t
 LIBRARY.mdfs_write_window.argtypes = LIBRARY.mdfs_read_window.argtypes
 SHAPES = (((301, 455), 1, "u16", "yx"), ((1, 97), 1, "u8", "yx"), ((97, 1), 3, "u8", "yx"),
-          ((7, 90, 131), 2, "f32", "zyx"), ((64, 64), 1, "i8", "yx"), ((513,), 1, "u8", "x"))
+          ((7, 90, 131), 2, "f32", "zyx"), ((64, 64), 1, "i8", "yx"), ((513,), 1, "u8", "x"),
+          ((2, 3, 4, 30, 41), 1, "u16", "stzyx"))
 
 
 def shape_of(shape, axes, level):
@@ -66,7 +67,7 @@ class LevelWindows(harness.MountTest):
         rng = random.Random(5)
         for number, (shape, channels, element, axes) in enumerate(SHAPES):
             for stored in (0, 2):
-                path = self.image(f"{number}.{stored}", shape, channels, element, stored)
+                path = self.image(f"{number}.{stored}", shape, channels, element, stored, axes=axes)
                 fd, kind = self.descriptor(path), numpy.dtype(harness.NUMPY[element])
                 image = self.opened(path)
                 for level in [1, 2, 3, 6] * 5:

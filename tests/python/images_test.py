@@ -63,7 +63,10 @@ class ImagesTest(harness.MountTest):
         rng = random.Random(1)
         for number, (shape, axes, extent) in enumerate([((90, 70), "yx", (16, 32)), ((40, 30, 3), "yxc", (16, 16)),
                                                         ((20, 33, 41), "zyx", (4, 16, 16)), ((301,), "x", (64,)),
-                                                        ((6, 31, 29, 4), "tyxc", (2, 16, 16))]):
+                                                        ((6, 31, 29, 4), "tyxc", (2, 16, 16)),
+                                                        ((5, 9, 17, 19), "tzyx", (1, 4, 8, 8)),
+                                                        ((3, 2, 7, 13, 15), "tczyx", (1, 1, 4, 8, 8)),
+                                                        ((2, 3, 4, 9, 11, 3), "stzyxc", (1, 2, 2, 8, 8))]):
             array = noise(shape, "u2", number)
             image = self.stored(array, axes, f"{number}", extent=extent)
             for _ in range(250):
@@ -80,7 +83,9 @@ class ImagesTest(harness.MountTest):
     def test_any_assignment_stores_what_numpy_does(self):
         rng = random.Random(2)
         for number, (shape, axes, extent) in enumerate([((50, 40), "yx", (16, 16)), ((30, 20, 3), "yxc", (16, 16)),
-                                                        ((9, 21, 17), "zyx", (4, 16, 16))]):
+                                                        ((9, 21, 17), "zyx", (4, 16, 16)),
+                                                        ((3, 5, 9, 11), "tzyx", (1, 2, 8, 8)),
+                                                        ((3, 2, 4, 9, 11), "tczyx", (2, 1, 2, 8, 8))]):
             array = noise(shape, "i2", number)
             image = self.stored(array, axes, f"{number}", extent=extent, codec="raw" if number == 0 else "zstd")
             for turn in range(120):
@@ -111,12 +116,14 @@ class ImagesTest(harness.MountTest):
             reader.append(array[:1])
 
     def test_a_window_has_the_shape_of_its_npy_file(self):
-        images = ("volume", (9, 40, 50), "zyx"), ("colours", (40, 50, 3), "yxc"), ("line", (70,), "x")
+        images = (("volume", (9, 40, 50), "zyx"), ("colours", (40, 50, 3), "yxc"), ("line", (70,), "x"),
+                  ("cells", (3, 2, 4, 20, 30), "tczyx"))
         for name, shape, axes in images:
             mdfs.imwrite(self.at(name), noise(shape, "u2"), axes=axes)
             image = mdfs.open(self.at(name))
-            for spec in ("all", "x3", "x3+1", "y5", "y5,x3", "z2,y1+4,x9", "c1", "c1,y3", "c1,y3,x4", "3,4,5,6"):
-                if set(spec) & set("xyzc") <= set(image.axes) and not (spec[0].isdigit() and len(shape) == 1):
+            for spec in ("all", "x3", "x3+1", "y5", "y5,x3", "z2,y1+4,x9", "t1+2,c0,z3", "c1", "c1,y3", "c1,y3,x4",
+                         "3,4,5,6"):
+                if set(spec) & set("xyzct") <= set(image.axes) and not (spec[0].isdigit() and len(shape) == 1):
                     with self.subTest(name=name, spec=spec):
                         wanted = np.load(self.at(f"{name}@/win/{spec}.npy"))
                         for got in (image.read(spec), image.read_many([spec, spec])[1]):

@@ -19,7 +19,8 @@ import mdfs  # noqa: E402
 TYPES = ["u1", "u2", "i2", "i4", "f4", "f8"]
 # Axes, the shape, and the axes that are halved between the image and level 1.
 KINDS = [("yx", (rows, columns), (0, 1)) for rows, columns in ((1, 1), (1, 37), (53, 1), (64, 64), (91, 130))]
-KINDS += [("zyx", (5, 33, 47), (1, 2)), ("tyx", (4, 20, 9), (1, 2)), ("yxc", (41, 60, 3), (0, 1)), ("x", (101,), (0,))]
+KINDS += [("zyx", (5, 33, 47), (1, 2)), ("tyx", (4, 20, 9), (1, 2)), ("yxc", (41, 60, 3), (0, 1)), ("x", (101,), (0,)),
+          ("tczyx", (2, 2, 3, 20, 31), (3, 4))]
 
 
 def noise(shape, dtype, seed=0):

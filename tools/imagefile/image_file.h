@@ -19,7 +19,7 @@
 
 namespace mdfs::imagefile {
 
-// At most three axes, and the channels.
+// At most five axes, and the channels.
 inline constexpr std::size_t kMaxDimensions = geometry::kMaxRank + 1;
 
 // The array in a file. Canonical bytes: little endian, slowest axis first, the last axis fastest.

@@ -206,7 +206,8 @@ Result<std::unique_ptr<ImageSource>> open_sequence(const Pattern& pattern, const
 }
 
 Result<std::unique_ptr<ImageSink>> create_sequence(const Pattern& pattern, const ArrayInfo& array, bool overwrite) {
-  if (array.lengths.size() < 2 || array.axes.size() != array.lengths.size() || array.axes[1] == 'c')
+  if (array.lengths.size() < 2 || array.axes.size() != array.lengths.size() ||
+      (array.axes.size() == 2 && array.axes[1] == 'c'))
     return Error{Errc::kNotSupported,
                  fmt::format("{}: a sequence of files needs an image of two axes or more", name_of(pattern))};
   if (array.lengths[0] > kMaxFrames)

@@ -15,6 +15,7 @@
 #include "codec/codec_table.h"
 #include "commands.h"
 #include "convert.h"
+#include "geometry/default_extent.h"
 #include "geometry/shape_text.h"
 #include "geometry/window_spec.h"
 #include "image_text.h"
@@ -65,17 +66,18 @@ Status create_command(const CreateArguments& arguments) {
   imagefile::ArrayInfo array;
   array.lengths.assign(shape.length.begin(), shape.length.begin() + shape.rank);
   MDFS_TRY_ASSIGN(array.type, named("--type", geometry::parse_element_type(arguments.type)));
-  constexpr std::string_view kAxes = "zyx";
-  std::string axes =
-      arguments.image.axes.empty() ? std::string(kAxes.substr(kAxes.size() - shape.rank)) : arguments.image.axes;
+  std::string axes = arguments.image.axes.empty() ? geometry::default_axes(shape.rank, false, arguments.channels > 1)
+                                                  : arguments.image.axes;
   if (axes.ends_with('c')) axes.pop_back();
-  if (axes.find('c') != std::string::npos)
-    return {Errc::kUsage, fmt::format("--axes {}: c stands for the channels, which come last", arguments.image.axes)};
+  const bool has_axis = axes.find('c') != std::string::npos;
+  if (has_axis && arguments.channels > 1)
+    return {Errc::kUsage, fmt::format("--axes {}: the axis c excludes interleaved channels (--channels {})",
+                                      arguments.image.axes, arguments.channels)};
   if (axes.size() != shape.rank)
     return {Errc::kUsage, fmt::format("--axes {}: must be {} letters, one for each length of --shape",
                                       arguments.image.axes, shape.rank)};
-  array.lengths.push_back(arguments.channels);
-  auto chosen = imagefile::choose_geometry(array, axes + 'c');
+  if (!has_axis) array.lengths.push_back(arguments.channels);
+  auto chosen = imagefile::choose_geometry(array, has_axis ? axes : axes + 'c');
   if (!chosen.ok()) return {Errc::kUsage, "--shape, --channels and --type: " + chosen.error().where};
   geometry::Geometry geometry = std::move(*chosen);
   MDFS_TRY(arguments.image.apply(geometry));

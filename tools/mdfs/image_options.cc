@@ -31,8 +31,9 @@ void note_unknown_units(const geometry::Spacing& spacing) {
 }  // namespace
 
 void ImageOptions::add_to(CLI::App& command) {
-  command.add_option("--axes", axes,
-                     "One letter for each axis, slowest first, such as tyx; on import, c for channels: yxc");
+  command.add_option(
+      "--axes", axes,
+      "One letter for each axis, slowest first, such as tczyx; a last c stands for interleaved channels: yxc");
   command.add_option("--spacing", spacing, "Distance between samples along each axis: 0.5,0.2,0.2um");
   command.add_option("--extent", extent, "Shape of an extent: 128x128 (default: 48 to 256 KiB)");
   command.add_option("--codec", codec, "Codec of the extents: " + mdfs::codec::choices_text())
@@ -75,8 +76,9 @@ Status ImageOptions::apply(geometry::Geometry& geometry) const {
     if (const Status sound = geometry::check(geometry); !sound.ok())
       return {Errc::kUsage, fmt::format("--extent {}: {}", extent, sound.error().where)};
   }
-  if (row_offset && geometry.rank < 2) return {Errc::kUsage, "--row-offset requires an image of two or three axes"};
-  if (plane_offset && geometry.rank < 3) return {Errc::kUsage, "--plane-offset requires an image of three axes"};
+  if (row_offset && geometry.rank < 2) return {Errc::kUsage, "--row-offset requires an image of two axes or more"};
+  if (plane_offset && geometry.rank < 3)
+    return {Errc::kUsage, "--plane-offset requires an image of three axes or more"};
   if (!policy.empty()) {
     const auto chosen = alloc::parse_policy(policy);
     if (!chosen.ok()) return {Errc::kUsage, fmt::format("--policy {}: must be {}", policy, alloc::policy_names())};

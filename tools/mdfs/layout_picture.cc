@@ -37,9 +37,11 @@ LayoutPicture::LayoutPicture(const geometry::Geometry& geometry, std::vector<Dis
   const geometry::Coord grid = geometry_.grid();
   columns_ = std::max<std::uint64_t>(1, grid[geometry_.rank - 1]);
   if (geometry_.rank > 1) rows_ = std::max<std::uint64_t>(1, grid[geometry_.rank - 2]);
-  if (geometry_.rank == 3) {
-    const std::uint64_t first = window_ ? window_->start[0] / geometry_.extent[0] : 0;
-    const std::uint64_t end = window_ ? ceil_div(window_->start[0] + window_->length[0], geometry_.extent[0]) : grid[0];
+  if (geometry_.rank >= 3) {
+    const unsigned axis = geometry_.rank - 3;
+    const std::uint64_t side = geometry_.extent[axis];
+    const std::uint64_t first = window_ ? window_->start[axis] / side : 0;
+    const std::uint64_t end = window_ ? ceil_div(window_->start[axis] + window_->length[axis], side) : grid[axis];
     const std::uint64_t depth = std::max<std::uint64_t>(1, end - first);
     const std::uint64_t count = std::min<std::uint64_t>(depth, kMaxPlanes);
     planes_.clear();
@@ -71,6 +73,10 @@ bool LayoutPicture::is_needed(const geometry::Coord& index) const {
   return true;
 }
 
+std::uint64_t LayoutPicture::shown_step(unsigned axis) const {
+  return window_ ? window_->start[axis] / geometry_.extent[axis] : 0;
+}
+
 void LayoutPicture::add(const geometry::Coord& index, unsigned disk, std::uint64_t block, std::uint64_t stored_bytes) {
   const std::uint64_t column = index[geometry_.rank - 1];
   const std::uint64_t row = geometry_.rank > 1 ? index[geometry_.rank - 2] : 0;
@@ -88,7 +94,9 @@ void LayoutPicture::add(const geometry::Coord& index, unsigned disk, std::uint64
   ++use.bins[bin(block)];
   const std::uint64_t last = block + std::max<std::uint64_t>(ceil_div(stored_bytes, block_size_), 1) - 1;
   for (std::size_t i = bin(block); i <= bin(last); ++i) use.covered[i] = true;
-  const std::uint64_t depth = geometry_.rank == 3 ? index[0] : 0;
+  for (unsigned axis = 0; axis + 3 < geometry_.rank; ++axis)
+    if (index[axis] != shown_step(axis)) return;
+  const std::uint64_t depth = geometry_.rank >= 3 ? index[geometry_.rank - 3] : 0;
   const auto plane = std::find(planes_.begin(), planes_.end(), depth);
   if (plane == planes_.end()) return;
   Cell& cell = cells_[cell_of(static_cast<std::size_t>(plane - planes_.begin()), row, column)];
@@ -148,14 +156,19 @@ std::string LayoutPicture::window_text() const {
 
 double LayoutPicture::draw_planes(Svg& svg, double top) const {
   svg.text(kPageMargin, top, cells_text(), Svg::Anchor::kStart, "#555555");
-  top += geometry_.rank == 3 ? kLineHeight + 6 : 10;
+  top += geometry_.rank >= 3 ? kLineHeight + 6 : 10;
   const double width = static_cast<double>(cell_columns_) * cell_px_;
   for (std::size_t i = 0; i < planes_.size(); ++i) {
     const double left = kPageMargin + static_cast<double>(i) * (width + kGap);
-    if (geometry_.rank == 3)
+    if (geometry_.rank >= 3) {
+      const unsigned axis = geometry_.rank - 3;
+      std::string steps;
+      for (unsigned slower = 0; slower < axis; ++slower)
+        steps += fmt::format("{}={}, ", geometry_.axes.substr(slower, 1), shown_step(slower));
       svg.text(left, top - 6,
-               fmt::format("extents {}={} of 0..{}", geometry_.axes.substr(0, 1), planes_[i],
-                           std::max<std::uint64_t>(1, geometry_.grid()[0]) - 1));
+               fmt::format("extents {}{}={} of 0..{}", steps, geometry_.axes.substr(axis, 1), planes_[i],
+                           std::max<std::uint64_t>(1, geometry_.grid()[axis]) - 1));
+    }
     draw_plane(svg, i, left, top);
   }
   return top + static_cast<double>(cell_rows_) * cell_px_ + 2 * kLineHeight;

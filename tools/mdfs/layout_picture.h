@@ -13,11 +13,11 @@
 namespace mdfs::tools {
 
 // Takes the extents one by one, in any order, and keeps counts only: its memory does not grow with the image. The grid
-// of extents is drawn in one colour a disk, of three axes some planes side by side. Where there are more extents than
-// cells, a cell stands for several, and the widths of its colours are their shares. Below that a bar for each disk,
-// from its first byte to its last, with a mark where the image lies. Every drawn cell and mark carries the number of
-// its extents as data-extents. With a window, the extents that it needs have full colour and all others are pale, and
-// the planes are its own.
+// of extents is drawn in one colour a disk, of three and more axes some planes side by side. Where there are more
+// extents than cells, a cell stands for several, and the widths of its colours are their shares. Below that a bar for
+// each disk, from its first byte to its last, with a mark where the image lies. Every drawn cell and mark carries the
+// number of its extents as data-extents. With a window, the extents that it needs have full colour and all others are
+// pale, and the planes are its own.
 class LayoutPicture {
  public:
   struct Disk {
@@ -49,6 +49,8 @@ class LayoutPicture {
   double draw_strips(Svg& svg, double top) const;
   std::string cells_text() const;
   std::string window_text() const;
+  // Of the axes before the planes one step is shown: the first one, or the first of the window.
+  std::uint64_t shown_step(unsigned axis) const;
   bool is_needed(const geometry::Coord& index) const;
 
   const geometry::Geometry geometry_;

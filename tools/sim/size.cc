@@ -172,7 +172,7 @@ Result<sim::Setup> setup_of(const SizeCommand& options, const std::string& machi
   SimOptions one = image_of(options, machine);
   if (one.extent.empty()) {
     MDFS_TRY_ASSIGN(const geometry::Lengths lengths, named("--shape " + one.shape, geometry::parse_shape(one.shape)));
-    const std::string_view axes = std::string_view("zyx").substr(geometry::kMaxRank - lengths.rank);
+    const std::string axes = geometry::default_axes(lengths.rank, false, *one.bytes_per_pixel > 1);
     one.extent = geometry::shape_text(
         lengths.rank, geometry::default_extent(lengths.rank, lengths.length, *one.bytes_per_pixel, axes));
   }

@@ -11,7 +11,8 @@ Place = Tuple[slice, ...]
 Choice = Union[int, slice]
 Spacing = Dict[str, Tuple[float, str]]
 
-MOST_AXES = 3  # of an image, beside its channels
+MOST_AXES = 5  # of an image, beside its channels
+USUAL_AXES = 3  # beyond, axes with one place are left out
 
 
 @dataclasses.dataclass
@@ -61,13 +62,13 @@ class Picked:
             self._ranges[axis] = _range(axis, choice, lengths[axis])
         kept = [axis for axis in source.axes if axis not in dropped]
         for axis in source.axes:
-            if _too_many(kept) and axis in kept and self._length(axis) == 1:
+            if _count(kept) > USUAL_AXES and axis in kept and self._length(axis) == 1:
                 kept.remove(axis)
         if "c" in kept and (self._length("c") == 1 or len(kept) == 1):
             if self._length("c") > 1:
                 raise ValueError(f"{source.path} has channels and no other axis; pass axes=... to name them otherwise")
             kept.remove("c")
-        if _too_many(kept):
+        if _count(kept) > MOST_AXES:
             long = [axis for axis in kept if axis != "c"]
             raise ValueError(
                 f"{source.path} has the axes {described(source)}; an image has at most {MOST_AXES} beside its "
@@ -115,8 +116,9 @@ def described(source: Source) -> str:
     return ", ".join(f"{axis}={length}" for axis, length in zip(source.axes, source.shape))
 
 
-def _too_many(axes: Sequence[str]) -> bool:
-    return len([axis for axis in axes if axis != "c"]) > MOST_AXES
+def _count(axes: Sequence[str]) -> int:
+    """Axes beside channels."""
+    return len([axis for axis in axes if axis != "c"])
 
 
 def _range(axis: str, choice: Choice, length: int) -> Tuple[int, int]:

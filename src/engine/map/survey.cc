@@ -3,6 +3,7 @@
 #include "engine/map/survey.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 #include "base/checked.h"
@@ -61,7 +62,8 @@ constexpr std::size_t kSampleWindows = 256;
 
 // The box of extents about a page: some thousand of them, in whole bands.
 GridBox sample_about(const layout::LaidImage& image, const geometry::Coord& at) {
-  constexpr std::uint64_t kSides[] = {4096, 48, 12};
+  constexpr std::array<std::uint64_t, 5> kSides = {4096, 48, 12, 6, 6};
+  static_assert(kSides.size() == geometry::kMaxRank);
   const std::uint64_t side = kSides[image.rank - 1];
   GridBox box;
   for (unsigned axis = 0; axis < image.rank; ++axis) {

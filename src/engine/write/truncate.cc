@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <iterator>
+#include <vector>
 
 #include "base/checked.h"
 #include "engine/write/held_extents.h"
@@ -116,20 +116,26 @@ struct Replacer::Cut {
 namespace {
 
 // How far an image is shortened at once, the most first: to the size, to the begin of its last slab, of the last row of
-// extents in that, of the last row of bytes, of the last `most` extents along that.
-std::array<std::uint64_t, 5> steps_to(const OpenObject& object, std::uint64_t size_bytes, std::uint64_t most) {
+// extents along each axis in that, of the last row of bytes, of the last `most` extents along that.
+std::vector<std::uint64_t> steps_to(const OpenObject& object, std::uint64_t size_bytes, std::uint64_t most) {
   const geometry::ByteGeometry& array = object.array();
   const unsigned fast = object.rank - 1;
   const std::uint64_t last = object.size.load(std::memory_order_acquire) - 1;
   std::uint64_t slab = 1;
   for (unsigned axis = 1; axis < object.rank; ++axis) slab *= array.shape[axis];
   const std::uint64_t line = object.rank == 1 ? 1 : array.shape[fast];
-  const std::uint64_t in_slab = last % slab;
-  const std::uint64_t band = object.rank == 3 ? array.extent[1] * line : slab;
+  std::vector<std::uint64_t> steps = {size_bytes};
+  const auto add = [&](std::uint64_t back) { steps.push_back(std::max(size_bytes, last - back)); };
+  add(last % slab);
+  for (unsigned axis = 1; axis < fast; ++axis) {
+    const std::uint64_t in_slab = last % slab;
+    slab /= array.shape[axis];
+    add(in_slab % (array.extent[axis] * slab));
+  }
   const std::uint64_t in_line = last % line;
-  const std::uint64_t run = most * array.extent[fast];
-  return {size_bytes, std::max(size_bytes, last - in_slab), std::max(size_bytes, last - in_slab % band),
-          std::max(size_bytes, last - in_line), std::max(size_bytes, last - in_line % run)};
+  add(in_line);
+  add(in_line % (most * array.extent[fast]));
+  return steps;
 }
 
 }  // namespace

@@ -279,17 +279,16 @@ bool Replacer::replaces_extent(const OpenObject& object, const WindowJob& job, c
 
 // The band's written bytes, from the window's canonical layout, in as few calls as its runs allow.
 Status Replacer::read_band(const WindowJob& job, const WindowRows& rows, MutableBytes into) {
-  const geometry::Coord& length = rows.length();
-  const std::uint64_t run = rows.is_full_width() ? length[1] * length[2] : length[2];
+  const std::uint64_t at_once = rows.joined_rows();
+  const std::uint64_t run = at_once * rows.row_bytes();
   std::uint64_t done = 0;
-  for (std::uint64_t z = 0; z < length[0]; ++z)
-    for (std::uint64_t y = 0; y < (rows.is_full_width() ? 1 : length[1]); ++y) {
-      const std::uint64_t offset = rows.offset(z, y);
-      MDFS_TRY(job.from.each_written(offset, offset + run, [&](std::uint64_t begin, std::uint64_t end) {
-        return job.from.read(begin, into.subspan(done + begin - offset, end - begin));
-      }));
-      done += run;
-    }
+  for (std::uint64_t row = 0; row < rows.rows(); row += at_once) {
+    const std::uint64_t offset = rows.offset(row);
+    MDFS_TRY(job.from.each_written(offset, offset + run, [&](std::uint64_t begin, std::uint64_t end) {
+      return job.from.read(begin, into.subspan(done + begin - offset, end - begin));
+    }));
+    done += run;
+  }
   return {};
 }
 

@@ -322,9 +322,10 @@ class NameChecker {
     for (const auto& [number, object] : table_.objects)
       if (object.placement != 0 && !table_.placements.contains(object.placement)) missing.insert(object.placement);
     if (missing.empty()) return;
+    constexpr unsigned kRank = 3;  // of most images; a lost placement costs others speed
     std::vector<std::uint16_t> all(disks_);
     std::iota(all.begin(), all.end(), std::uint16_t{0});
-    const ByteVector value = format::encode(geometry::default_placement(geometry::kMaxRank, all));
+    const ByteVector value = format::encode(geometry::default_placement(kRank, all));
     for (const std::uint64_t id : missing) {
       findings_.add(FindingId::kPlacementMissing, fmt::format("placement {}", id));
       edits_.items[{MDFS_OBJECT_VOLUME, MDFS_KIND_PLACEMENT, id}] = PutItem{value};

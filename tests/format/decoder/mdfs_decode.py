@@ -109,7 +109,7 @@ class Geometry:
     def __init__(self, value):
         require(len(value) == 184, "geometry: length")
         self.rank, element, self.channels, self.codec = struct.unpack_from("<BBHB", value, 0)
-        require(1 <= self.rank <= 3 and element in ELEMENT_BYTES and self.codec in (RAW, ZSTD), "geometry")
+        require(1 <= self.rank <= 5 and element in ELEMENT_BYTES and self.codec in (RAW, ZSTD), "geometry")
         self.policy = value[7]
         self.element = element
         require(self.policy <= 3, "geometry: policy")

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "base/checked.h"
+#include "geometry/default_extent.h"
 #include "store/format_volume.h"
 
 namespace mdfs::engine::testing {
@@ -23,7 +24,7 @@ Geometry image_of(unsigned rank, geometry::Coord shape, geometry::Coord extent, 
   geometry.codec = codec;
   geometry.channels = channels;
   geometry.type = type;
-  geometry.axes = rank == 1 ? "x" : rank == 2 ? "yx" : "zyx";
+  geometry.axes = geometry::default_axes(rank, false, channels > 1);
   return geometry;
 }
 
@@ -198,27 +199,26 @@ namespace {
 // Calls visit(offset in the array, offset in the window, bytes) for each row, or for each sample of one channel.
 void each_run(const Geometry& geometry, const Window& window,
               const std::function<void(std::uint64_t, std::uint64_t, std::uint64_t)>& visit) {
-  geometry::Coord shape{1, 1, 1}, start{}, length{1, 1, 1};
-  const unsigned pad = geometry::kMaxRank - geometry.rank;
-  for (unsigned axis = 0; axis < geometry.rank; ++axis) {
-    shape[axis + pad] = geometry.shape[axis];
-    start[axis + pad] = window.start[axis];
-    length[axis + pad] = window.length[axis];
-  }
+  const unsigned fast = geometry.rank - 1;
   const std::uint64_t sample = geometry.sample_bytes();
   const std::uint64_t element = geometry::element_bytes(geometry.type);
   std::uint64_t done = 0;
-  for (std::uint64_t z = 0; z < length[0]; ++z)
-    for (std::uint64_t y = 0; y < length[1]; ++y) {
-      const std::uint64_t row = (((start[0] + z) * shape[1] + start[1] + y) * shape[2] + start[2]) * sample;
-      if (!window.channel) {
-        visit(row, done, length[2] * sample);
-        done += length[2] * sample;
-        continue;
-      }
-      for (std::uint64_t x = 0; x < length[2]; ++x, done += element)
-        visit(row + x * sample + *window.channel * element, done, element);
+  geometry::Coord at{};  // of a row in the window
+  for (unsigned stepped = fast + 1; stepped > 0;) {
+    std::uint64_t row = 0;
+    for (unsigned axis = 0; axis <= fast; ++axis) row = row * geometry.shape[axis] + window.start[axis] + at[axis];
+    row *= sample;
+    if (!window.channel) {
+      visit(row, done, window.length[fast] * sample);
+      done += window.length[fast] * sample;
     }
+    for (std::uint64_t x = 0; window.channel && x < window.length[fast]; ++x, done += element)
+      visit(row + x * sample + *window.channel * element, done, element);
+    for (stepped = fast; stepped > 0; --stepped) {
+      if (++at[stepped - 1] < window.length[stepped - 1]) break;
+      at[stepped - 1] = 0;
+    }
+  }
 }
 
 }  // namespace

@@ -55,5 +55,30 @@ TEST(FragmentationOfEngineTest, ALargeImageIsSeenInSamples) {
   EXPECT_LT(fragmentation->factor(), 1.5);
 }
 
+TEST(FragmentationOfEngineTest, ALargeImageOfManyAxesIsSeenInSamples) {
+  for (const unsigned rank : {4u, 5u}) {
+    testing::Setting setting;
+    const geometry::Coord shape = rank == 4 ? geometry::Coord{40, 40, 80, 80} : geometry::Coord{20, 20, 20, 80, 80};
+    const geometry::Coord extent = rank == 4 ? geometry::Coord{1, 1, 8, 8} : geometry::Coord{1, 1, 1, 8, 8};
+    setting.geometry = testing::image_of(rank, shape, extent, geometry::Codec::kRaw);
+    setting.disks = kFragmentationDisks;
+    setting.on_disks = true;
+    testing::Bench bench(setting);
+    std::mt19937_64 random(4);
+    geometry::Window window;
+    window.length.fill(7);
+    window.length[rank - 1] = window.length[rank - 2] = 40;
+    for (unsigned axis = rank; axis < geometry::kMaxRank; ++axis) window.length[axis] = 0;
+    const ByteVector bytes = testing::noise(random, geometry::window_bytes(*setting.geometry, window));
+    ASSERT_TRUE(bench.write_window(window, bytes).ok());
+    const Result<layout::Fragmentation> fragmentation = bench.engine().fragmentation(bench.object(), {});
+    ASSERT_TRUE(fragmentation.ok());
+    EXPECT_GT(fragmentation->extents, 200u);
+    EXPECT_LE(fragmentation->extents, bytes.size() / 64);
+    EXPECT_GT(fragmentation->factor(), 0.5);
+    EXPECT_LT(fragmentation->factor(), 1.5);
+  }
+}
+
 }  // namespace
 }  // namespace mdfs::engine

@@ -27,12 +27,12 @@ using geometry::Window;
   } while (false)
 
 Geometry any_image() {
-  const auto rank = *rc::gen::inRange(1u, 4u);
+  const auto rank = *rc::gen::inRange(1u, 6u);
   const auto type = *rc::gen::element(ElementType::kU8, ElementType::kU16, ElementType::kF32, ElementType::kF64);
   const auto channels = *rc::gen::element(1u, 1u, 3u, 5u);
   const auto codec = *rc::gen::element(Codec::kRaw, Codec::kZstd);
   geometry::Coord shape{}, extent{};
-  const std::uint64_t longest = rank == 1 ? 60'000 : rank == 2 ? 200 : 40;
+  const std::uint64_t longest = rank == 1 ? 60'000 : rank == 2 ? 200 : rank == 3 ? 40 : rank == 4 ? 16 : 9;
   for (unsigned axis = 0; axis < rank; ++axis) {
     shape[axis] = *rc::gen::inRange<std::uint64_t>(1, longest);
     extent[axis] = *rc::gen::inRange<std::uint64_t>(1 + longest / 8, 1 + longest / 2);

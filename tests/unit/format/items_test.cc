@@ -195,7 +195,7 @@ RC_GTEST_PROP(ItemTest, DamagedValuesNeverCrash, (std::uint64_t seed)) {
   const Xattr xattr{samples.name(), samples.bytes(30)};
   if (const auto r = decode_xattr(damaged(encode(xattr))); r.ok()) RC_ASSERT(*decode_xattr(encode(*r)) == *r);
   if (const auto r = decode_geometry(damaged(encode(samples.geometry()))); r.ok())
-    RC_ASSERT(r->rank >= 1 && r->rank <= 3);
+    RC_ASSERT(r->rank >= 1 && r->rank <= 5);
   if (const auto r = decode_placement(damaged(encode(samples.placement()))); r.ok())
     RC_ASSERT(*decode_placement(encode(*r)) == *r);
   FileCell cell;

@@ -172,16 +172,16 @@ Inode Samples::inode() {
 
 geometry::Geometry Samples::geometry() {
   geometry::Geometry geometry;
-  geometry.rank = static_cast<unsigned>(number(1, 3));
+  geometry.rank = static_cast<unsigned>(number(1, 5));
   geometry.type = static_cast<geometry::ElementType>(number(1, 11));
   geometry.channels = static_cast<unsigned>(number(1, 4));
   geometry.codec = coin() ? geometry::Codec::kRaw : geometry::Codec::kZstd;
   geometry.codec_level = static_cast<int>(number(0, 19)) - 5;
   geometry.policy = static_cast<geometry::AllocationPolicy>(number(0, 3));
-  geometry.axes = std::string("tyx").substr(3 - geometry.rank);
+  geometry.axes = std::string("sqtyx").substr(5 - geometry.rank);
   for (unsigned i = 0; i < geometry.rank; ++i) {
-    geometry.shape[i] = number(i == 0 ? 0 : 1, 100000);
-    geometry.extent[i] = number(1, 64);
+    geometry.shape[i] = number(i == 0 ? 0 : 1, geometry.rank > 3 ? 1000 : 100000);
+    geometry.extent[i] = number(1, geometry.rank > 3 ? 8 : 64);
     geometry.spacing[i] = static_cast<double>(number(0, 1000)) / 7;
     geometry.unit[i] = name(7);
   }
@@ -197,6 +197,8 @@ geometry::Placement Samples::placement() {
     placement.plane.push_back(static_cast<std::uint16_t>(number(0, slots - 1)));
     placement.slot.push_back(static_cast<std::uint16_t>(number(0, 63)));
   }
+  placement.fourth = static_cast<std::uint16_t>(number(0, slots - 1));
+  placement.fifth = static_cast<std::uint16_t>(number(0, slots - 1));
   return placement;
 }
 

@@ -74,6 +74,18 @@ TEST(DefaultExtentTest, ARowOfExtentsStaysWithinTheLargestImage) {
   }
 }
 
+TEST(DefaultExtentTest, StepsAlongTimeAndChannelsHaveExtentsOfTheirOwn) {
+  EXPECT_EQ(default_extent(4, {100, 64, 512, 512}, 2, "tzyx"), (Coord{1, 64, 64, 16}));
+  EXPECT_EQ(default_extent(5, {100, 3, 64, 512, 512}, 2, "tczyx"), (Coord{1, 1, 64, 64, 16}));
+  EXPECT_EQ(default_extent(4, {100, 3, 2048, 2048}, 2, "tcyx"), (Coord{1, 1, 256, 256}));
+  EXPECT_EQ(default_extent(3, {3, 2048, 2048}, 2, "cyx"), (Coord{1, 256, 256}));
+}
+
+TEST(DefaultExtentTest, StepsThatAreSmallShareExtents) {
+  EXPECT_EQ(default_extent(5, {100, 3, 4, 64, 64}, 1, "tczyx"), (Coord{1, 3, 4, 64, 64}));
+  EXPECT_EQ(default_extent(4, {0, 2, 64, 64}, 1, "tcyx"), (Coord{8, 2, 64, 64}));
+}
+
 RC_GTEST_PROP(DefaultExtentTest, IsValidAndNeverLargerThanTheImageNeeds, ()) {
   Geometry geometry;
   geometry.rank = testing::any_rank();
@@ -83,7 +95,11 @@ RC_GTEST_PROP(DefaultExtentTest, IsValidAndNeverLargerThanTheImageNeeds, ()) {
   }
   geometry.channels = *rc::gen::element(1u, 2u, 3u, 4u, 7u, 100u, 65535u);
   geometry.type = static_cast<ElementType>(*rc::gen::inRange(1, 12));
-  geometry.axes = default_axes(geometry.rank, geometry.rank > 1 && *rc::gen::arbitrary<bool>());
+  std::uint64_t size_bytes = geometry.sample_bytes();
+  for (unsigned axis = 0; axis < geometry.rank; ++axis)
+    size_bytes = checked_mul(size_bytes, geometry.shape[axis]).value_or(UINT64_MAX);
+  RC_PRE(size_bytes <= kMaxImageBytes);
+  geometry.axes = default_axes(geometry.rank, geometry.rank > 1 && *rc::gen::arbitrary<bool>(), geometry.channels > 1);
   geometry.extent = default_extent(geometry.rank, geometry.shape, geometry.sample_bytes(), geometry.axes);
   RC_ASSERT(check(geometry).ok());
   for (unsigned axis = 0; axis < geometry.rank; ++axis)
@@ -97,6 +113,9 @@ TEST(DefaultAxesTest, Names) {
   EXPECT_EQ(default_axes(2), "yx");
   EXPECT_EQ(default_axes(3), "zyx");
   EXPECT_EQ(default_axes(3, true), "tyx");
+  EXPECT_EQ(default_axes(4), "tzyx");
+  EXPECT_EQ(default_axes(5), "tczyx");
+  EXPECT_EQ(default_axes(5, false, true), "stzyx") << "c would be the interleaved channels";
 }
 
 }  // namespace

@@ -4,6 +4,10 @@
 
 #include <rapidcheck.h>
 
+#include <algorithm>
+
+#include "geometry/default_extent.h"
+
 namespace mdfs::geometry::testing {
 namespace {
 
@@ -16,8 +20,10 @@ std::uint64_t between(std::uint64_t low, std::uint64_t high) {
 
 unsigned any_rank() { return static_cast<unsigned>(between(1, kMaxRank + 1)); }
 
+// Of four and five axes shorter ones, so that there are about as many in all.
 Coord any_lengths(unsigned rank, std::uint64_t low, std::uint64_t high) {
   Coord lengths{};
+  if (rank > 3) high = std::min(high, std::max(low + 1, high / (rank - 2)));
   for (unsigned axis = 0; axis < rank; ++axis) lengths[axis] = between(low, high);
   return lengths;
 }
@@ -46,7 +52,7 @@ Geometry any_geometry() {
   geometry.extent = any_lengths(geometry.rank, 1, 10);
   geometry.channels = *rc::gen::inRange(1u, 5u);
   geometry.type = static_cast<ElementType>(*rc::gen::inRange(1, 12));
-  geometry.axes = geometry.rank == 1 ? "x" : geometry.rank == 2 ? "yx" : *rc::gen::element<std::string>("zyx", "tyx");
+  geometry.axes = default_axes(geometry.rank, geometry.rank > 2 && *rc::gen::arbitrary<bool>(), geometry.channels > 1);
   return geometry;
 }
 

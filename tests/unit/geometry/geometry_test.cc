@@ -125,7 +125,13 @@ INSTANTIATE_TEST_SUITE_P(
                               }},
                       Refusal{"axes missing", [](Geometry& g) { g.axes = ""; }},
                       Refusal{"axis twice", [](Geometry& g) { g.axes = "xx"; }},
-                      Refusal{"channel as an axis", [](Geometry& g) { g.axes = "yc"; }},
+                      Refusal{"axis c beside interleaved channels",
+                              [](Geometry& g) {
+                                g.axes = "cx";
+                                g.channels = 3;
+                              }},
+                      Refusal{"axis c behind all others", [](Geometry& g) { g.axes = "yc"; }},
+                      Refusal{"level as an axis", [](Geometry& g) { g.axes = "yl"; }},
                       Refusal{"capital axis", [](Geometry& g) { g.axes = "yX"; }},
                       Refusal{"negative spacing", [](Geometry& g) { g.spacing[0] = -1; }},
                       Refusal{"unit of a control character", [](Geometry& g) { g.unit[0] = "\x1b[31m"; }},

@@ -38,6 +38,13 @@ TEST(LevelTest, TimeIsNeverHalved) {
   EXPECT_EQ(level_count(image_of("t", {9})), 0u);
 }
 
+TEST(LevelTest, AxesBeforeTheLastThreeAreNeverHalved) {
+  const Geometry image = image_of("stzyx", {9, 8, 7, 16, 16}, {1, 1, 1, 1, 1});
+  EXPECT_EQ(level_geometry(image, 1).shape, (Coord{9, 8, 4, 8, 8}));
+  EXPECT_EQ(level_geometry(image_of("tczyx", {9, 8, 7, 16, 16}), 4).shape, (Coord{9, 8, 7, 1, 1}));
+  EXPECT_EQ(level_geometry(image_of("tcyx", {9, 8, 16, 16}, {1, 1, 1, 1}), 1).shape, (Coord{9, 8, 8, 8}));
+}
+
 TEST(LevelTest, PlanesAreHalvedOnceTheirSpacingIsNoCoarserThanThatOfX) {
   const Geometry volume = image_of("zyx", {64, 64, 64}, {3, 1, 1});
   EXPECT_EQ(level_geometry(volume, 2).shape, (Coord{64, 16, 16}));

@@ -219,6 +219,62 @@ RC_GTEST_PROP(PlacementTest, TheMapIsTheFormula, ()) {
             (base + extent[2] + s * extent[1] + t * extent[0]) % count);
 }
 
+TEST(PlacementTest, SlowerAxesShiftThePatternOfTheFasterOnes) {
+  for (const unsigned count : {1u, 5u, 8u, 40u, 100u}) {
+    const Placement placement = default_placement(5, disks(count));
+    const Placement volumes = default_placement(3, disks(count));
+    EXPECT_EQ(placement.row, volumes.row);
+    EXPECT_EQ(placement.plane, volumes.plane);
+    const std::uint64_t w = 3, v = 7, z = 2, y = 9, x = 4;
+    EXPECT_EQ(disk_of(placement, 5, 1, {w, v, z, y, x}),
+              disk_of(volumes, 3, 1 + v * placement.fourth + w * placement.fifth, {z, y, x}));
+    EXPECT_EQ(disk_of(placement, 4, 1, {v, z, y, x}), disk_of(placement, 5, 1, {0, v, z, y, x}));
+    EXPECT_EQ(disk_of(placement, 3, 1, {z, y, x}), disk_of(volumes, 3, 1, {z, y, x}));
+  }
+}
+
+TEST(PlacementTest, OnePlaceOverAllStepsOfASlowAxisIsOnAllDisksInTurn) {
+  for (unsigned count = 2; count <= 80; ++count) {
+    const Placement placement = default_placement(5, disks(count));
+    std::set<unsigned> along_fourth, along_fifth;
+    for (std::uint64_t step = 10; step < 10 + count; ++step) {
+      along_fourth.insert(disk_of(placement, 5, 3, {1, step, 5, 6, 7}));
+      along_fifth.insert(disk_of(placement, 5, 3, {step, 1, 5, 6, 7}));
+    }
+    EXPECT_EQ(along_fourth.size(), count);
+    EXPECT_EQ(along_fifth.size(), count);
+  }
+}
+
+// Mean ratio of windows along the fourth axis, along the fifth, and along both (tools/placement_search.cc).
+TEST(PlacementTest, WindowsAlongSlowAxesSpreadAsTheSearchFound) {
+  struct Row {
+    unsigned disks;
+    double fourth, fifth, both;
+  };
+  for (const Row& row : {Row{2, 1, 1, 1}, Row{3, 1, 1, 1}, Row{4, 1.0137, 1.0137, 1.0363}, Row{5, 1.0095, 1.0211, 1},
+                         Row{6, 1.0420, 1.0420, 1.1243}, Row{7, 1.0318, 1.0318, 1.0272}}) {
+    const Placement placement = default_placement(5, disks(row.disks));
+    EXPECT_NEAR(typical_slow(placement.row, placement.plane, placement.fourth), row.fourth, 1e-4) << row.disks;
+    EXPECT_NEAR(typical_slow(placement.row, placement.plane, placement.fifth), row.fifth, 1e-4) << row.disks;
+    EXPECT_NEAR(typical_slow_plane(row.disks, placement.fourth, placement.fifth), row.both, 1e-4) << row.disks;
+  }
+}
+
+TEST(PlacementTest, SmallGridsOfManyAxesPutNoTwoExtentsOnOneDisk) {
+  for (const unsigned count : {4u, 6u, 8u, 12u, 16u})
+    for (std::uint64_t w = 1; w <= 3; ++w)
+      for (std::uint64_t v = 1; v <= 4; ++v)
+        for (std::uint64_t columns = 1; w * v * columns * 2 <= count; ++columns) {
+          const Coord grid{w, v, 1, 2, columns};
+          const Placement placement = default_placement(5, disks(count), grid);
+          ASSERT_TRUE(check(placement, count).ok());
+          std::set<unsigned> used;
+          testing::each_index(5, {}, grid, [&](const Coord& extent) { used.insert(disk_of(placement, 5, 0, extent)); });
+          EXPECT_EQ(used.size(), w * v * 2 * columns) << count << ": " << w << " " << v << " " << columns;
+        }
+}
+
 TEST(PlacementTest, ARowOfExtentsUsesAllDisksInTurn) {
   const Placement placement = default_placement(1, disks(7));
   for (std::uint64_t x = 0; x < 50; ++x) EXPECT_EQ(disk_of(placement, 1, 3, {x, 0, 0}), (x + 3) % 7);
@@ -239,6 +295,12 @@ TEST(PlacementTest, TablesFromADamagedDiskAreRefused) {
   EXPECT_TRUE(refused(bad));
   bad = good;
   bad.disks = 3;
+  EXPECT_TRUE(refused(bad));
+  bad = good;
+  bad.fourth = 4;
+  EXPECT_TRUE(refused(bad));
+  bad = good;
+  bad.fifth = 4;
   EXPECT_TRUE(refused(bad));
   EXPECT_TRUE(refused(Placement{}));
 }

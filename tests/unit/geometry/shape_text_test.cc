@@ -19,7 +19,7 @@ TEST(ShapeTextTest, NumbersFromTheSlowestAxisOn) {
 
 TEST(ShapeTextTest, WhatIsNoShapeIsRefused) {
   for (const char* text :
-       {"", "x", "5x", "x5", "5xx5", "5X5", "-5x5", "5x-5", "+5", " 5", "5 ", "5x5x5x5", "5.0", "0x"})
+       {"", "x", "5x", "x5", "5xx5", "5X5", "-5x5", "5x-5", "+5", " 5", "5 ", "5x5x5x5x5x5", "5.0", "0x"})
     EXPECT_EQ(parse_shape(text).error().code, Errc::kInvalidArgument) << text;
   EXPECT_EQ(parse_shape("5x18446744073709551616").error().code, Errc::kOverflow);
 }
@@ -35,12 +35,14 @@ TEST(AxesTest, LettersAndTheChannelAxis) {
   EXPECT_EQ(*parse_axes("zyx"), (AxesOrder{"zyx", std::nullopt}));
   EXPECT_EQ(*parse_axes("tyx"), (AxesOrder{"tyx", std::nullopt}));
   EXPECT_EQ(*parse_axes("yxc"), (AxesOrder{"yx", 2}));
-  EXPECT_EQ(*parse_axes("cyx"), (AxesOrder{"yx", 0}));
+  EXPECT_EQ(*parse_axes("cyx"), (AxesOrder{"cyx", std::nullopt}));  // an axis of its own
+  EXPECT_EQ(*parse_axes("tczyx"), (AxesOrder{"tczyx", std::nullopt}));
+  EXPECT_EQ(*parse_axes("stzyxc"), (AxesOrder{"stzyx", 5}));
   EXPECT_EQ(*parse_axes("tyxc"), (AxesOrder{"tyx", 3}));
 }
 
 TEST(AxesTest, NonsenseIsRefused) {
-  for (const char* text : {"", "c", "cc", "yxcc", "yy", "tzyx", "YX", "y,x", "lyx", "y x"})
+  for (const char* text : {"", "cc", "yxcc", "cyxc", "yy", "ustzyx", "YX", "y,x", "lyx", "y x"})
     EXPECT_FALSE(parse_axes(text).ok()) << text;
 }
 
@@ -55,8 +57,11 @@ TEST(AxesTest, WithoutAWordTheLastShortAxisIsChannels) {
   EXPECT_EQ(*guess({132, 720, 1280, 3}), (AxesOrder{"zyx", 3}));
   EXPECT_EQ(*guess({100}), (AxesOrder{"x", std::nullopt}));
   EXPECT_FALSE(guess({}).ok());
-  EXPECT_FALSE(guess({2, 3, 4, 5}).ok());
-  EXPECT_FALSE(guess({2, 3, 4, 5, 3}).ok());
+  EXPECT_EQ(*guess({2, 3, 4, 5}), (AxesOrder{"tzyx", std::nullopt}));
+  EXPECT_EQ(*guess({2, 3, 4, 5, 3}), (AxesOrder{"tzyx", 4}));
+  EXPECT_EQ(*guess({2, 3, 4, 5, 6}), (AxesOrder{"tczyx", std::nullopt}));
+  EXPECT_EQ(*guess({2, 3, 4, 5, 6, 3}), (AxesOrder{"stzyx", 5}));
+  EXPECT_FALSE(guess({2, 3, 4, 5, 6, 7}).ok());
 }
 
 TEST(SpacingTest, OneUnitServesAllBeforeIt) {

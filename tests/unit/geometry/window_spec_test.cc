@@ -30,8 +30,22 @@ TEST(WindowSpecTest, AxesWithStartAndLength) {
   ASSERT_TRUE(window.ok()) << window.error().message();
   EXPECT_EQ(window->start, (Coord{50, 100, 0}));
   EXPECT_EQ(window->length, (Coord{30, 40, 0}));
-  EXPECT_EQ(window->single, (std::array<bool, 3>{}));
+  EXPECT_EQ(window->single, (std::array<bool, kMaxRank>{}));
   EXPECT_FALSE(window->channel);
+}
+
+TEST(WindowSpecTest, TheLetterCIsAnAxisOfImagesThatHaveOne) {
+  const Geometry microscope = image("tczyx", {5, 2, 30, 600, 700});
+  const auto window = parse_window(microscope, "c1,t2+3,x100+40");
+  ASSERT_TRUE(window.ok()) << window.error().message();
+  EXPECT_EQ(window->start, (Coord{2, 1, 0, 0, 100}));
+  EXPECT_EQ(window->length, (Coord{3, 1, 30, 600, 40}));
+  EXPECT_TRUE(window->single[1]);
+  EXPECT_FALSE(window->channel);
+  EXPECT_EQ(to_spec(microscope, *window), "t2+3,c1,x100+40");
+  EXPECT_FALSE(parse_window(microscope, "c2").ok());
+  EXPECT_TRUE(parse_window(microscope, "c0+2").ok());
+  EXPECT_FALSE(parse_window(kPhotograph, "c0+2").ok()) << "one interleaved channel or all";
 }
 
 TEST(WindowSpecTest, ASingleIndexIsDroppedAndAnAbsentAxisIsWhole) {

@@ -98,7 +98,7 @@ TEST(NpyHeaderTest, WhatIsNoImageIsRefusedAndTheFieldNamed) {
       {"{'descr': '<U12', 'fortran_order': False, 'shape': (3,)}", "<U12"},
       {"{'descr': [('a', '<u2')], 'fortran_order': False, 'shape': (3,)}", "structured"},
       {"{'descr': '<u2', 'fortran_order': False, 'shape': ()}", "single number"},
-      {"{'descr': '<u2', 'fortran_order': False, 'shape': (1, 2, 3, 4, 5)}", "'shape'"},
+      {"{'descr': '<u2', 'fortran_order': False, 'shape': (1, 2, 3, 4, 5, 6, 7)}", "'shape'"},
       {"{'descr': '<u2', 'fortran_order': False, 'shape': (-1,)}", "'shape'"},
       {"{'descr': '<u2', 'fortran_order': False, 'shape': (99999999999999999999,)}", "'shape'"},
       {"{'descr': '<u2', 'fortran_order': False, 'shape': (3, 4}", "'shape'"},

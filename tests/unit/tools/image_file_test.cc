@@ -191,11 +191,19 @@ TEST(AxesTest, NamedAxesWinOverTheGuessAndTheFile) {
   EXPECT_EQ(chosen({{9, 8, 100}, ElementType::kU8, ""}, "yxc").channels, 100u);
 }
 
+TEST(AxesTest, ALastCIsInterleavedAndAnotherOneAnAxis) {
+  const auto cells = chosen({{5, 2, 9, 8, 7}, ElementType::kU16, ""}, "tczyx");
+  EXPECT_EQ(cells.axes, "tczyx");
+  EXPECT_EQ(cells.channels, 1u);
+  EXPECT_EQ(chosen({{2, 9, 8}, ElementType::kU16, ""}, "cyx").rank, 3u);
+  EXPECT_EQ(chosen({{5, 9, 8, 7}, ElementType::kU8, ""}, "").axes, "tzyx");
+}
+
 TEST(AxesTest, NonsenseIsRefused) {
   const ArrayInfo array{{9, 8, 3}, ElementType::kU8, ""};
-  for (const char* axes : {"yx", "zyxc", "cyx", "ycx", "zzx", "ZYX", "z x", "c"})
+  for (const char* axes : {"yx", "zyxc", "lyx", "zzx", "ZYX", "z x", "c"})
     EXPECT_FALSE(choose_geometry(array, axes).ok()) << axes;
-  EXPECT_FALSE(choose_geometry({{5, 9, 8, 7}, ElementType::kU8, ""}, "").ok());
+  EXPECT_FALSE(choose_geometry({{2, 3, 5, 9, 8, 7}, ElementType::kU8, ""}, "").ok());
   EXPECT_FALSE(choose_geometry({{9, 0, 7}, ElementType::kU8, ""}, "").ok());
   EXPECT_FALSE(choose_geometry({{9, 8, 70000}, ElementType::kU8, ""}, "yxc").ok());
 }

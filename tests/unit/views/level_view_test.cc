@@ -62,11 +62,12 @@ Samples next(const Geometry& geometry, const Samples& samples) {
 using LevelViewTest = ImagesTest;
 
 RC_GTEST_FIXTURE_PROP(LevelViewTest, AWindowOfALevelIsTheMeanOfTheLevelBelow, ()) {
-  const auto axes = *rc::gen::element<std::string>("x", "yx", "zyx", "tyx", "tx");
+  const auto axes = *rc::gen::element<std::string>("x", "yx", "zyx", "tyx", "tx", "tzyx", "tczyx", "tcyx");
   Coord shape{};
-  for (std::size_t axis = 0; axis < axes.size(); ++axis) shape[axis] = *rc::gen::inRange<std::uint64_t>(2, 40);
-  Geometry geometry =
-      make(axes, shape, *rc::gen::inRange(1u, 4u), *rc::gen::element(ElementType::kU8, ElementType::kI16));
+  for (std::size_t axis = 0; axis < axes.size(); ++axis)
+    shape[axis] = *rc::gen::inRange<std::uint64_t>(2, axes.size() > 3 ? 12 : 40);
+  Geometry geometry = make(axes, shape, axes.find('c') == std::string::npos ? *rc::gen::inRange(1u, 4u) : 1u,
+                           *rc::gen::element(ElementType::kU8, ElementType::kI16));
   for (unsigned axis = 0; axis < geometry.rank; ++axis) geometry.spacing[axis] = *rc::gen::element(0.0, 1.0, 2.0);
   const volume::Ino ino = add(geometry);
   const ByteVector& bytes = volume_.bytes(ino);

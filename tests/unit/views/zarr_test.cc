@@ -161,7 +161,7 @@ TEST(ZarrJson, AGroupHasTheSpacingAndTheUnitsThatAreKnown) {
 
 TEST(ZarrJson, AxesThatOmeHasNoPlaceForGiveAPlainGroup) {
   const auto is_ome = [](const char* axes, unsigned channels) {
-    Geometry geometry = make(axes, {9, 9, 9}, channels, ElementType::kU8);
+    Geometry geometry = make(axes, {9, 9, 9, 9, 9}, channels, ElementType::kU8);
     for (unsigned axis = geometry.rank; axis < geometry::kMaxRank; ++axis) geometry.shape[axis] = 0;
     EXPECT_EQ(has_ome_axes(geometry), parsed(zarr_group_json(geometry, {}))["attributes"].contains("ome"));
     return has_ome_axes(geometry);
@@ -170,6 +170,10 @@ TEST(ZarrJson, AxesThatOmeHasNoPlaceForGiveAPlainGroup) {
   EXPECT_TRUE(is_ome("zyx", 4));
   EXPECT_TRUE(is_ome("tyx", 4));
   EXPECT_TRUE(is_ome("ayx", 1));
+  EXPECT_TRUE(is_ome("tczyx", 1));
+  EXPECT_TRUE(is_ome("tzyx", 4));
+  EXPECT_FALSE(is_ome("ctzyx", 1));
+  EXPECT_FALSE(is_ome("tazyx", 3));
   EXPECT_FALSE(is_ome("ayx", 3));
   EXPECT_FALSE(is_ome("x", 1));
   EXPECT_FALSE(is_ome("tx", 1));

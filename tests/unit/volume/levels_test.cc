@@ -40,12 +40,20 @@ Geometry made(std::vector<std::uint64_t> shape, std::vector<std::uint64_t> exten
 ByteVector reduced(const Geometry& below, Reduction reduction, ConstBytes bytes) {
   geometry::ReducedBox box{{1, 1, 1}, {1, 1, 1}, below.channels};
   const geometry::HalvedAxes halved = geometry::halved_axes(below);
+  std::uint64_t outer = 1;  // of volumes that are reduced each for itself
   for (unsigned axis = 0; axis < below.rank; ++axis) {
+    if (axis < geometry::first_axis_in_box(below.rank)) {
+      outer *= below.shape[axis];
+      continue;
+    }
     box.length[geometry::place_in_box(below.rank, axis)] = below.shape[axis];
     box.step[geometry::place_in_box(below.rank, axis)] = halved[axis] ? 2 : 1;
   }
   ByteVector result(geometry::geometry_above(below).size_bytes());
-  geometry::reduce(reduction, below.type, box, bytes, result);
+  const std::size_t from = bytes.size() / outer, into = result.size() / outer;
+  for (std::uint64_t i = 0; i < outer; ++i)
+    geometry::reduce(reduction, below.type, box, bytes.subspan(i * from, from),
+                     MutableBytes(result).subspan(i * into, into));
   return result;
 }
 
@@ -182,7 +190,7 @@ struct Case {
   unsigned levels;
   Reduction reduction;
 };
-Geometry with_spacing(Geometry geometry, std::array<double, 3> spacing) {
+Geometry with_spacing(Geometry geometry, const std::vector<double>& spacing) {
   std::copy_n(spacing.begin(), geometry.rank, geometry.spacing.begin());
   return geometry;
 }
@@ -193,6 +201,8 @@ TEST_F(LevelsTest, AnyInterleavingOfChangesCommitsCutsAndReadsGivesTheReductionO
       {"raw", made({50, 33}, {16, 8}, "yx", geometry::ElementType::kU16, 1, geometry::Codec::kRaw), 3, Reduction::kMax},
       {"colour", made({20, 31}, {8, 8}, "yx", geometry::ElementType::kU8, 3), 3, Reduction::kNearest},
       {"volume", with_spacing(made({21, 17, 15}, {4, 8, 8}, "zyx"), {2, 1, 1}), 3, Reduction::kMean},
+      {"volumes", with_spacing(made({3, 9, 11, 13}, {1, 4, 8, 8}, "tzyx"), {1, 1, 1, 1}), 3, Reduction::kMean},
+      {"microscope", made({2, 3, 5, 9, 11}, {2, 1, 2, 8, 8}, "tczyx", geometry::ElementType::kU16), 2, Reduction::kMax},
       {"film", made({9, 16, 15}, {2, 8, 8}, "tyx", geometry::ElementType::kI16), 2, Reduction::kMean},
       {"signal", made({500}, {64}, "x", geometry::ElementType::kF32), 5, Reduction::kMean},
   };

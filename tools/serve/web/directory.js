@@ -13,7 +13,9 @@
   // The tile of Deep Zoom that shows all of a picture, or of the plane in the middle; null where there is none, or the
   // image has no level that is so coarse.
   async function thumbnail(views, info) {
-    const folder = views + (info.shape.length === 3 ? 'plane/' + info.axes[0] + '/' + (info.shape[0] >> 1) + '/' : '');
+    const rank = info.shape.length;
+    if (rank < 2 || rank > 3) return null;
+    const folder = views + (rank === 3 ? 'plane/' + info.axes[0] + '/' + (info.shape[0] >> 1) + '/' : '');
     const answer = await fetch(folder + 'dz.dzi');
     if (!answer.ok) return null;
     const image = new DOMParser().parseFromString(await answer.text(), 'text/xml').documentElement;
