@@ -126,6 +126,13 @@ class Axes(harness.MountTest):
         harness.run(MDFS, "image", "create", self.at("axis"), "--shape", "2x3x8x8", "--axes", "tcyx")
         self.assertEqual(np.load(self.at("axis@/win/c1.npy")).shape, (2, 8, 8))
 
+    def test_a_range_of_display_is_measured_over_all_axes(self):
+        for axes in "tzyx", "tczyx":
+            data = self.stored(axes, axes)
+            harness.run(MDFS, "image", "display", self.at(axes), "--range", "auto")
+            said = json.loads(harness.run(MDFS, "image", "display", self.at(axes), "--json"))
+            self.assertTrue(data.min() <= said["black"] < said["white"] <= data.max(), said)
+
     def test_the_layout_names_every_axis(self):
         self.stored("cells", "tczyx", "u8", "--extent", "1x1x2x16x16")
         layout = json.loads(harness.run(MDFS, "image", "layout", "--json", self.at("cells")))

@@ -43,7 +43,9 @@ Result<std::optional<views::DisplayRange>> present_range(const std::string& path
 
 // Boxes on a regular grid over the image, some 64 of them with some 32 Ki samples in each.
 std::vector<geometry::Window> boxes_over(const geometry::Geometry& image) {
-  constexpr std::array<std::uint64_t, 4> kBoxes = {1, 64, 8, 4}, kSide = {1, 32768, 181, 32};  // by rank
+  constexpr std::array<std::uint64_t, geometry::kMaxRank + 1> kBoxes = {1, 64, 8, 4, 3, 2},
+                                                              kSide = {1, 32768, 181, 32, 13, 8};  // by rank
+  static_assert(kSide.back() != 0 && kBoxes.back() != 0);
   std::vector<geometry::Window> boxes = {geometry::whole(image)};
   for (unsigned axis = 0; axis < image.rank; ++axis) {
     const std::uint64_t length = image.shape[axis];
