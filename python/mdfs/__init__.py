@@ -8,7 +8,8 @@ The package calls libmdfs, which must be installed; the environment variable MDF
 """
 # SPDX-License-Identifier: Apache-2.0
 from mdfs._convert import convert
-from mdfs._image import Image, create, imread, imwrite, open  # pylint: disable=redefined-builtin
+from mdfs._create import create, imread, imwrite, open  # pylint: disable=redefined-builtin
+from mdfs._image import Image
 from mdfs._library import library_version
 from mdfs._volume import Volume, volume
 

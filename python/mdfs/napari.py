@@ -7,7 +7,8 @@ import numpy as np
 
 from mdfs import _units
 from mdfs._attributes import is_image
-from mdfs._image import Image, new_image, store_boxes
+from mdfs._create import new_image, store_boxes
+from mdfs._image import Image
 
 COLOURS = (3, 4)  # channels that napari shows as one coloured picture
 COLORMAPS = ("magenta", "green", "cyan", "yellow", "red", "blue")  # of channels that are no colours

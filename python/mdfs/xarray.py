@@ -13,7 +13,8 @@ from xarray.core import indexing
 
 from mdfs import _units
 from mdfs._attributes import is_image
-from mdfs._image import Image, new_image, store_boxes
+from mdfs._create import new_image, store_boxes
+from mdfs._image import Image
 from mdfs._samples import Array
 
 ORIGIN, COORDINATES = "origin", "coordinates"  # attributes of an image: first coordinate; those without even steps

@@ -3,12 +3,13 @@
 import os
 from typing import Any, Dict, Mapping, Optional, Sequence, Union
 
-from mdfs import _image
 from mdfs._attributes import is_image
 from mdfs._convert import copying, formats, pending, targets
 from mdfs._convert.attributes import fitting
 from mdfs._convert.copying import Copy, Progress
 from mdfs._convert.source import Choice, Picked, Source, choices
+from mdfs._create import create
+from mdfs._image import Image
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -150,8 +151,8 @@ def _into_image(picked: _Checked, target: str, options: Dict[str, Any], codec: s
                 "shape": list(picked.shape), "type": picked.dtype.name}
     attributes = fitting(picked.attributes)
 
-    def make(path: str) -> _image.Image:
-        return _image.create(path, picked.shape, picked.dtype, picked.axes, extent, codec, picked.spacing)
+    def make(path: str) -> Image:
+        return create(path, picked.shape, picked.dtype, picked.axes, extent, codec, picked.spacing)
     part = pending.PendingImage(target, identity, resume, make)
     rounds = 2 if verify else 1
     try:
