@@ -44,13 +44,13 @@ HANDED_OVER = (
 ROWS_OF_CROPS = (
     "a copy of such crops within one array, by one thread of NumPy, is the floor: both have rows of 64 bytes. Three "
     "times TensorStore lies above the floor on two processors, which the caller and the daemon share.")
-TWO_COPIES = (
+ROWS_OF_BANDS = (
     "a band of 64 rows lies in 64 extents, of which 768 bytes are copied at a time. Such a copy within one process "
     "reaches 0.7 to 0.8 of the memcpy of whole bands.")
 REASONS = {
     r"^window .*, raw, warm, from (C|Python)$": HANDED_OVER,
     r"^\d+ random windows .* in one call": ROWS_OF_CROPS,
-    r"^picture band by band": TWO_COPIES,
+    r"^picture band by band": ROWS_OF_BANDS,
     r"^window 64x64, .*, bind and pread": "bind and pread are two requests. Each costs at least the smallest request "
     "of the trivial server, so that two floors are spent before anything is read. `MDFS_IOC_READ` takes one request "
     "(the row above); libmdfs uses it for windows of up to 16 KiB.",

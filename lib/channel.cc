@@ -22,7 +22,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/checked.h"
 #include "base/socket_message.h"
 #include "channel/address.h"
 #include "channel/wait.h"
@@ -33,7 +32,7 @@ namespace {
 constexpr std::uint64_t kWantedAreaBytes = 16u << 20;
 constexpr timeval kMostForAnswer{2, 0};
 constexpr std::int64_t kBetweenLooksNs = 200'000'000;  // whether the daemon is still there
-constexpr unsigned kReadsBefore = 4;                   // through the kernel, before an image is attached
+constexpr std::uint64_t kBytesOfNs = 4;                // that the daemon copies at least
 
 // The channels of this process. Never destroyed: threads may read while the process ends.
 struct Registry {
@@ -65,35 +64,6 @@ bool is_switched_off() {
 }
 
 }  // namespace
-
-std::int64_t AreaAllocator::take(std::uint64_t bytes) {
-  const std::uint64_t whole = align_up(bytes, kPageBytes);
-  for (auto part = free_.begin(); part != free_.end(); ++part) {
-    if (part->second < whole) continue;
-    const auto [offset, length] = *part;
-    free_.erase(part);
-    if (length > whole) free_.emplace(offset + whole, length - whole);
-    return static_cast<std::int64_t>(offset);
-  }
-  return -1;
-}
-
-void AreaAllocator::give_back(std::uint64_t offset, std::uint64_t bytes) {
-  std::uint64_t length = align_up(bytes, kPageBytes);
-  auto next = free_.lower_bound(offset);
-  if (next != free_.end() && next->first == offset + length) {
-    length += next->second;
-    next = free_.erase(next);
-  }
-  if (next != free_.begin()) {
-    const auto before = std::prev(next);
-    if (before->first + before->second == offset) {
-      before->second += length;
-      return;
-    }
-  }
-  free_.emplace_hint(next, offset, length);
-}
 
 std::shared_ptr<Channel> Channel::connect(const std::string& name) {
   sockaddr_un address;
@@ -156,28 +126,67 @@ bool Channel::map(int descriptor, std::uint64_t area_bytes) {
   return true;
 }
 
+std::optional<channel::Answer> Channel::ask(const channel::Message& message, std::vector<int>& descriptors) {
+  if (::send(socket_, &message, sizeof message, MSG_NOSIGNAL) != static_cast<ssize_t>(sizeof message))
+    return std::nullopt;
+  pollfd answered{socket_, POLLIN, 0};
+  channel::Answer answer{};
+  ReceivedMessage received;
+  if (::poll(&answered, 1, static_cast<int>(kMostForAnswer.tv_sec) * 1000) == 1)
+    received = receive_message(socket_, std::as_writable_bytes(std::span(&answer, 1)), 1);
+  descriptors = std::move(received.descriptors);
+  if (received.bytes == static_cast<ssize_t>(sizeof answer)) return answer;
+  ended_ = true;  // a late answer would be taken for the next one
+  return std::nullopt;
+}
+
 bool Channel::add_image(const std::uint8_t (&token)[16], std::uint32_t& image) {
   const std::lock_guard lock(talk_);
   channel::Message message{};
   message.operation = channel::kAttach;
-  message.area_bytes = kWantedAreaBytes;
+  message.bytes = kWantedAreaBytes;
   std::copy(std::begin(token), std::end(token), message.token);
-  if (::send(socket_, &message, sizeof message, MSG_NOSIGNAL) != static_cast<ssize_t>(sizeof message)) return false;
-  pollfd answered{socket_, POLLIN, 0};
-  if (::poll(&answered, 1, static_cast<int>(kMostForAnswer.tv_sec) * 1000) != 1) {
-    ended_ = true;  // a late answer would be taken for the next one
-    return false;
-  }
-  channel::Answer answer{};
-  const ReceivedMessage received = receive_message(socket_, std::as_writable_bytes(std::span(&answer, 1)), 1);
-  const bool whole = received.bytes == static_cast<ssize_t>(sizeof answer);
-  bool good = whole && answer.error == 0;
-  if (good && start_ == nullptr)
-    good = !received.descriptors.empty() && map(received.descriptors.front(), answer.area_bytes);
-  for (const int descriptor : received.descriptors) ::close(descriptor);
-  if (!whole) ended_ = true;
-  image = answer.image;
+  std::vector<int> descriptors;
+  const auto answer = ask(message, descriptors);
+  bool good = answer && answer->error == 0;
+  if (good && start_ == nullptr) good = !descriptors.empty() && map(descriptors.front(), answer->bytes);
+  for (const int descriptor : descriptors) ::close(descriptor);
+  if (good) image = answer->number;
   return good;
+}
+
+MutableBytes Channel::new_buffer(std::uint64_t bytes) {
+  const std::lock_guard lock(talk_);
+  if (!is_usable()) return {};
+  channel::Message message{};
+  message.operation = channel::kNewBuffer;
+  message.bytes = bytes;
+  std::vector<int> descriptors;
+  const auto answer = ask(message, descriptors);
+  void* start = MAP_FAILED;
+  // Touched here first, so that the pages are charged to this process.
+  if (answer && answer->error == 0 && answer->bytes >= bytes && !descriptors.empty())
+    start = ::mmap(nullptr, answer->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, descriptors.front(), 0);
+  for (const int descriptor : descriptors) ::close(descriptor);
+  if (start == MAP_FAILED) return {};
+  const MutableBytes buffer(static_cast<std::byte*>(start), answer->bytes);
+  const std::lock_guard table(mutex_);
+  buffers_.add(buffer, answer->number);
+  return buffer;
+}
+
+void Channel::free_buffer(MutableBytes buffer) {
+  if (is_usable()) {  // no lock in the child of a fork: a thread of the parent may hold it
+    channel::Message message{};
+    message.operation = channel::kFreeBuffer;
+    {
+      const std::lock_guard table(mutex_);
+      message.number = buffers_.remove(buffer.data());
+    }
+    const std::lock_guard lock(talk_);
+    (void)::send(socket_, &message, sizeof message, MSG_NOSIGNAL);
+  }
+  ::munmap(buffer.data(), buffer.size());
 }
 
 // Without an answer. The daemon also sees the close of the image.
@@ -185,19 +194,30 @@ void Channel::detach(std::uint32_t image) {
   const std::lock_guard lock(talk_);
   channel::Message message{};
   message.operation = channel::kDetach;
-  message.image = image;
+  message.number = image;
   (void)::send(socket_, &message, sizeof message, MSG_NOSIGNAL);
 }
 
-int Channel::take_slot(std::uint64_t bytes, std::uint64_t& offset) {
+std::optional<Channel::Pending> Channel::take_slot(std::uint64_t bytes, const std::byte* packed) {
   const std::lock_guard lock(mutex_);
-  if (free_slots_ == 0) return -1;
-  const std::int64_t place = area_.take(bytes);
-  if (place < 0) return -1;
-  offset = static_cast<std::uint64_t>(place);
-  const int index = std::countr_zero(free_slots_);
+  if (free_slots_ == 0) return std::nullopt;
+  Pending taken{static_cast<unsigned>(std::countr_zero(free_slots_)), channel::kArea, 0, bytes};
+  if (const auto place = buffers_.find(packed, bytes); place) {
+    taken.buffer = place->buffer;
+    taken.offset = place->offset;
+  } else {
+    const std::int64_t offset = bytes > area_bytes_ ? -1 : area_.take(bytes);
+    if (offset < 0) return std::nullopt;
+    taken.offset = static_cast<std::uint64_t>(offset);
+  }
   free_slots_ &= free_slots_ - 1;
-  return index;
+  return taken;
+}
+
+void Channel::give_back(const Pending& pending) {
+  const std::lock_guard lock(mutex_);
+  if (pending.buffer == channel::kArea) area_.give_back(pending.offset, pending.bytes);
+  free_slots_ |= std::uint64_t{1} << pending.slot;
 }
 
 void Channel::submit(unsigned index) {
@@ -216,11 +236,11 @@ bool Channel::daemon_is_there() const {
 
 // False: the daemon has gone. take_more(): true if there was more to take.
 template <typename TakeMore>
-bool Channel::wait(channel::Slot& slot, const TakeMore& take_more) {
+bool Channel::wait(channel::Slot& slot, std::int64_t spin_ns, const TakeMore& take_more) {
   const auto done = [&] { return slot.state.load(std::memory_order_acquire) == channel::kDone; };
   bool more = true;
   while (std::exchange(more, false))
-    if (channel::spin([&] { return done() || (more = take_more()); }) && !more) return true;
+    if (channel::spin([&] { return done() || (more = take_more()); }, spin_ns) && !more) return true;
   for (;;) {
     std::uint32_t expected = channel::kSubmitted;
     slot.state.compare_exchange_strong(expected, channel::kAwaited, std::memory_order_seq_cst);
@@ -230,28 +250,27 @@ bool Channel::wait(channel::Slot& slot, const TakeMore& take_more) {
   }
 }
 
-std::optional<Channel::Pending> Channel::start(std::uint32_t image, const mdfs_ioc_window& window,
-                                               std::uint64_t bytes) {
-  if (!is_usable() || bytes == 0 || bytes > area_bytes_) return std::nullopt;
-  std::uint64_t offset = 0;
-  const int index = take_slot(bytes, offset);
-  if (index < 0) return std::nullopt;
-  const Pending pending{static_cast<unsigned>(index), offset, bytes};
-  channel::Slot& own = slot(pending.slot);
-  own.request = {window, image, 0, offset, bytes};
+std::optional<Channel::Pending> Channel::start(std::uint32_t image, const mdfs_ioc_window& window, std::uint64_t bytes,
+                                               const Taker& taker) {
+  if (!is_usable() || bytes == 0) return std::nullopt;
+  const auto pending = take_slot(bytes, taker.packed);
+  if (!pending) return std::nullopt;
+  channel::Slot& own = slot(pending->slot);
+  own.request = {window, image, pending->buffer, pending->offset, bytes};
   own.ready.store(0, std::memory_order_relaxed);
-  submit(pending.slot);
+  submit(pending->slot);
   return pending;
 }
 
 bool Channel::finish(const Pending& pending, const Taker& taker) {
   if (!is_usable()) return false;  // in the child of a fork the memory is not there
   channel::Slot& own = slot(pending.slot);
-  const ConstBytes samples(start_ + channel::kAreaOffset + pending.offset, pending.bytes);
+  const bool is_there = pending.buffer != channel::kArea;  // the daemon itself puts the samples where they belong
+  const std::byte* const samples = start_ + channel::kAreaOffset + pending.offset;
   std::uint64_t taken = 0;
   const auto take_until = [&](std::uint64_t end) {
-    if (end <= taken) return false;
-    taker.take(taken, samples.subspan(taken, end - taken));
+    if (is_there || end <= taken) return false;
+    taker.take(taken, ConstBytes(samples + taken, end - taken));
     taken = end;
     return true;
   };
@@ -259,7 +278,8 @@ bool Channel::finish(const Pending& pending, const Taker& taker) {
     const std::uint64_t ready = std::min(own.ready.load(std::memory_order_acquire), pending.bytes);
     return take_until(ready - ready % taker.sample_bytes);
   };
-  if (!wait(own, take_more)) {
+  const std::int64_t copying_ns = is_there ? static_cast<std::int64_t>(pending.bytes / kBytesOfNs) : 0;
+  if (!wait(own, channel::kSpinNs + copying_ns, take_more)) {
     ended_ = true;  // the slot and its bytes stay taken
     return false;
   }
@@ -271,9 +291,7 @@ bool Channel::finish(const Pending& pending, const Taker& taker) {
     ended_ = true;
     return false;
   }
-  const std::lock_guard lock(mutex_);
-  area_.give_back(pending.offset, pending.bytes);
-  free_slots_ |= std::uint64_t{1} << pending.slot;
+  give_back(pending);
   return good;
 }
 
@@ -288,7 +306,7 @@ std::shared_ptr<Channel> ImageChannel::current(int fd, std::uint32_t& image, std
     reads_ = 0;
   }
   if (channel_ == nullptr) {
-    if (refused_ || (reads_ += reads) <= kReadsBefore) return nullptr;
+    if (refused_ || (reads_ += reads) <= kReadsBeforeChannel) return nullptr;
     channel_ = Channel::attach(fd, image_);
     refused_ = channel_ == nullptr;
   }
@@ -300,7 +318,7 @@ bool ImageChannel::read(int fd, const mdfs_ioc_window& window, std::uint64_t byt
   std::uint32_t image = 0;
   const std::shared_ptr<Channel> channel = current(fd, image, 1);
   if (channel == nullptr) return false;
-  const auto pending = channel->start(image, window, bytes);
+  const auto pending = channel->start(image, window, bytes, taker);
   return pending && channel->finish(*pending, taker);
 }
 

@@ -11,32 +11,22 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/bytes.h"
 #include "channel/layout.h"
+#include "channel_places.h"
 #include "mdfs/ioctl.h"
 
 namespace mdfs::client {
 
 // Who takes the samples of a window as they come: whole ones, from so many bytes behind the first on. May be called for
-// the same samples again.
+// the same samples again. `packed`: where it puts them, if one behind the other; the daemon may do that instead. Null:
+// apart.
 struct Taker {
   std::uint64_t sample_bytes;
   std::function<void(std::uint64_t offset, ConstBytes samples)> take;
-};
-
-// Free parts of a data area, in pages. One thread at a time.
-class AreaAllocator {
- public:
-  static constexpr std::uint64_t kPageBytes = 4096;
-  explicit AreaAllocator(std::uint64_t bytes) { free_.emplace(0, bytes); }
-
-  // The first part that is large enough, so that the same few pages stay in the processor's cache. -1: none is.
-  std::int64_t take(std::uint64_t bytes);
-  void give_back(std::uint64_t offset, std::uint64_t bytes);
-
- private:
-  std::map<std::uint64_t, std::uint64_t> free_;  // offset, bytes; no two touch
+  const std::byte* packed = nullptr;
 };
 
 // One for this process and a mount, used by all its threads. A child process that was forked cannot use it: the memory
@@ -54,14 +44,21 @@ class Channel {
   // A request under way. Each is given to finish().
   struct Pending {
     unsigned slot;
-    std::uint64_t offset, bytes;  // in the data area
+    std::uint32_t buffer;         // channel::kArea, or where the taker wants the samples
+    std::uint64_t offset, bytes;  // there
   };
   // Asks for the window, of so many bytes. Nothing: the channel has no room now, or has ended.
-  std::optional<Pending> start(std::uint32_t image, const mdfs_ioc_window& window, std::uint64_t bytes);
+  std::optional<Pending> start(std::uint32_t image, const mdfs_ioc_window& window, std::uint64_t bytes,
+                               const Taker& taker);
   // Waits, and has all samples taken; what is taken last counts. False: the channel has ended, or the daemon answered
   // with an error. The way through the kernel then reads the window, or says why not.
   bool finish(const Pending& pending, const Taker& taker);
   bool is_usable() const { return !ended_.load(std::memory_order_acquire); }
+
+  // Memory of whole pages, of at least so many bytes, that the daemon shares: takers within it need not take. It stays
+  // when the channel ends. Empty: the daemon refuses it.
+  MutableBytes new_buffer(std::uint64_t bytes);
+  void free_buffer(MutableBytes buffer);
 
   // In the child of a fork.
   void abandon();
@@ -71,12 +68,15 @@ class Channel {
   static std::shared_ptr<Channel> connect(const std::string& name);
   bool add_image(const std::uint8_t (&token)[16], std::uint32_t& image);
   bool map(int descriptor, std::uint64_t area_bytes);
+  // The answer of the daemon; nothing: the channel has ended.
+  std::optional<channel::Answer> ask(const channel::Message& message, std::vector<int>& descriptors);
   channel::Header& header() const { return channel::header_in(start_); }
   channel::Slot& slot(unsigned index) const { return channel::slot_in(start_, index); }
-  int take_slot(std::uint64_t bytes, std::uint64_t& offset);
+  std::optional<Pending> take_slot(std::uint64_t bytes, const std::byte* packed);
+  void give_back(const Pending& pending);
   void submit(unsigned index);
   template <typename TakeMore>
-  bool wait(channel::Slot& slot, const TakeMore& take_more);
+  bool wait(channel::Slot& slot, std::int64_t spin_ns, const TakeMore& take_more);
   bool daemon_is_there() const;
 
   const std::string name_;
@@ -88,8 +88,11 @@ class Channel {
   std::mutex mutex_;  // guards all below
   std::uint64_t free_slots_ = ~std::uint64_t{0};
   AreaAllocator area_{0};
+  BufferTable buffers_;
   static_assert(channel::kSlots == 64);
 };
+
+inline constexpr std::size_t kReadsBeforeChannel = 4;  // through the kernel, before an image is attached
 
 // The use that one open image makes of the channel: attaches after some reads, and again in a forked child. Any thread.
 class ImageChannel {

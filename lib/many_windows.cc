@@ -48,10 +48,10 @@ void read_many_by_channel(mdfs_image* image, std::span<mdfs_window_read> reads) 
         taker_of(*image, read.window, *bytes, static_cast<std::byte*>(read.buffer), read.buffer_bytes, read.strides);
     if (!taker) continue;
     if (under_way.size() == kReadsAtOnce) finish_first();
-    auto pending = channel->start(number, read.window, *bytes);
+    auto pending = channel->start(number, read.window, *bytes, *taker);
     while (!pending && !under_way.empty()) {  // no room
       finish_first();
-      pending = channel->start(number, read.window, *bytes);
+      pending = channel->start(number, read.window, *bytes, *taker);
     }
     if (pending) under_way.push_back({&read, *taker, *pending});
   }

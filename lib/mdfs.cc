@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "buffer.h"
 #include "convert.h"
 #include "errors.h"
 #include "geometry/level.h"
@@ -183,6 +184,25 @@ int mdfs_read_windows(mdfs_image* image, struct mdfs_window_read* reads, size_t 
     if (image == nullptr || (reads == nullptr && count > 0)) return fail_errno(EINVAL, "a null pointer");
     return read_many(image, std::span(reads, count));
   });
+}
+
+int mdfs_buffer_new(mdfs_image* image, size_t bytes, mdfs_buffer** buffer) {
+  return guarded([&] {
+    if (image == nullptr || buffer == nullptr) return fail_errno(EINVAL, "a null pointer");
+    *buffer = nullptr;
+    if (bytes == 0) return fail_errno(EINVAL, "a buffer without bytes");
+    auto made = mdfs_buffer::make(*image, bytes);
+    if (made == nullptr) return fail_errno(ENOMEM, "a buffer of " + std::to_string(bytes) + " bytes");
+    *buffer = made.release();
+    return 0;
+  });
+}
+
+void* mdfs_buffer_data(const mdfs_buffer* buffer) { return buffer == nullptr ? nullptr : buffer->bytes.data(); }
+
+int mdfs_buffer_free(mdfs_buffer* buffer) {
+  delete buffer;
+  return 0;
 }
 
 ssize_t mdfs_write_window(mdfs_image* image, const struct mdfs_ioc_window* window, const void* buffer,

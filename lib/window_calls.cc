@@ -125,16 +125,20 @@ std::optional<Taker> taker_of(const mdfs_image& image, const mdfs_ioc_window& as
   const std::uint64_t sample_bytes = asked.channel < 0 ? image.sample_bytes : image.element_bytes;
   if (strides == nullptr) {
     if (bytes > buffer_bytes) return std::nullopt;
-    return Taker{sample_bytes, [buffer](std::uint64_t offset, ConstBytes samples) {
+    return Taker{sample_bytes,
+                 [buffer](std::uint64_t offset, ConstBytes samples) {
                    std::memcpy(buffer + offset, samples.data(), samples.size());
-                 }};
+                 },
+                 buffer};
   }
   const StridedLayout layout{{asked.length, asked.rank}, {strides, asked.rank}, sample_bytes};
   const auto end = reach(layout);
   if (!end.ok() || *end > buffer_bytes) return std::nullopt;
-  return Taker{sample_bytes, [buffer, layout](std::uint64_t offset, ConstBytes samples) {
+  return Taker{sample_bytes,
+               [buffer, layout](std::uint64_t offset, ConstBytes samples) {
                  scatter(layout, offset / layout.sample_bytes, samples, buffer);
-               }};
+               },
+               nullptr};
 }
 
 ssize_t move_window(mdfs_image* image, const mdfs_ioc_window* asked, std::byte* buffer, std::size_t buffer_bytes,

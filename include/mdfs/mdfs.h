@@ -58,6 +58,15 @@ struct mdfs_window_read {
  * the error of the first read in the array that has one; mdfs_last_error() then has its message. All others are done.
  * Where the channel does not serve, threads read that end with the call. */
 int mdfs_read_windows(mdfs_image* image, struct mdfs_window_read* reads, size_t count);
+/* Memory for windows that the daemon shares with the caller: it puts the samples of packed windows (strides null) there
+ * itself, so that they are copied once. The memory is as any other, but for two things: bytes of a window may be mixed
+ * while the call that reads it runs, and a child process that was forked shares the memory with its parent. Where the
+ * daemon has no room for it, it is memory of the caller alone, and windows come into it as into any other. It may be
+ * freed after the image. */
+typedef struct mdfs_buffer mdfs_buffer;
+int mdfs_buffer_new(mdfs_image* image, size_t bytes, mdfs_buffer** buffer);
+void* mdfs_buffer_data(const mdfs_buffer* buffer); /* its first byte; at a page */
+int mdfs_buffer_free(mdfs_buffer* buffer);         /* null is allowed */
 /* Replaces the window by `buffer`, atomically. Returns the bytes of the window. EINVAL: it is one of a level. */
 ssize_t mdfs_write_window(mdfs_image* image, const struct mdfs_ioc_window* window, const void* buffer,
                           size_t buffer_bytes, const int64_t* strides);

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from mdfs import _attributes, _chunks, _levels, _library
 from mdfs._append import append_whole
+from mdfs._buffer import shared_array
 from mdfs._handle import Handle
 from mdfs._library import Geometry, Plan, Strides, Window, check, library, read_window, read_windows, window_fields
 from mdfs._samples import Array, as_samples, fits
@@ -240,12 +241,24 @@ class Image:
             A specification such as "y50+30,x100+40" or "l2,y0+512", or an index as in brackets. As in the files under
             win/, an axis with one index, such as "z3", is no axis of the result; "z3+1" keeps it.
         out : numpy.ndarray, optional
-            Where the samples go: of the result's shape and type, with any strides. It is returned.
+            Where the samples go: of the result's shape and type, with any strides. It is returned. One of empty()
+            is filled fastest.
         level : int, optional
             The resolution level in whose samples the window is. Default: that of this image.
         """
         of, index = self._located(window, level)
         return of._read(of._select(index), out)  # pylint: disable=protected-access
+
+    def empty(self, shape: Union[int, Sequence[int]]) -> Array:
+        """An array of the image's type for `out=`, in memory that the daemon shares, so that it puts samples there
+        itself. Worth it for arrays of 1 MiB and more that are read into often. They are arrays as any other, but a
+        process that is forked shares them with its parent. Where the daemon has no room for more, the array lies in
+        memory of this process alone."""
+        lengths = tuple(operator.index(length) for length in (shape if isinstance(shape, Sequence) else (shape,)))
+        if any(length < 0 for length in lengths):
+            raise ValueError("negative dimensions are not allowed")
+        with self._handle as image:
+            return shared_array(image, lengths, self._dtype)
 
     def read_many(self, windows: Iterable[Spec], out: Optional[Sequence[Array]] = None,
                   level: Optional[int] = None) -> List[Any]:

@@ -113,6 +113,9 @@ def library() -> Any:
     lib.mdfs_read_windows.argtypes = [image, ctypes.c_void_p, ctypes.c_size_t]
     lib.mdfs_plan.argtypes = [image, window, ctypes.POINTER(Plan)]
     lib.mdfs_sync.argtypes = [image]
+    lib.mdfs_buffer_new.argtypes = [image, ctypes.c_size_t, ctypes.POINTER(ctypes.c_void_p)]
+    lib.mdfs_buffer_data.argtypes = lib.mdfs_buffer_free.argtypes = [ctypes.c_void_p]
+    lib.mdfs_buffer_data.restype = ctypes.c_void_p
     return lib
 
 

@@ -4,6 +4,9 @@
 // slots; the data area follows at kAreaOffset. A slot is one request. The client fills it, sets its bit in `submitted`,
 // and wakes the daemon if that sleeps. The daemon copies the slot, checks the copy, puts the samples into the data area
 // and sets the state to kDone. Requests end in any order. Samples of large windows can be taken while more come.
+//
+// A buffer is further memory of the client, made and sealed like this one: the samples of a request can go there
+// instead, and then lie where the client wants them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,6 +23,8 @@ inline constexpr unsigned kSlots = 64;  // requests in flight: one bit each of H
 inline constexpr std::size_t kAreaOffset = 32u << 10;
 inline constexpr std::uint64_t kLeastAreaBytes = 128u << 10;
 inline constexpr std::uint64_t kMostAreaBytes = 64u << 20;
+inline constexpr std::uint32_t kMostBuffers = 32;  // of a client; their numbers are 1 and up
+inline constexpr std::uint32_t kArea = 0;          // the data area, in place of the number of a buffer
 
 struct Header {
   alignas(64) std::atomic<std::uint64_t> submitted;  // a bit for each slot with a new request
@@ -33,10 +38,10 @@ enum State : std::uint32_t { kIdle, kSubmitted, kAwaited, kDone };  // kAwaited:
 
 struct Request {
   mdfs_ioc_window window;
-  std::uint32_t image;     // number from the answer to kAttach
-  std::uint32_t reserved;  // zero
-  std::uint64_t offset;    // of the samples in the data area
-  std::uint64_t bytes;     // of the window
+  std::uint32_t image;   // number from the answer to kAttach
+  std::uint32_t buffer;  // where the samples go: kArea, or the number from the answer to kNewBuffer
+  std::uint64_t offset;  // of the samples there
+  std::uint64_t bytes;   // of the window
 };
 
 struct Slot {
@@ -60,22 +65,24 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std
 // ---- the socket, SOCK_SEQPACKET
 
 enum Operation : std::uint32_t {
-  kAttach = 1,  // redeems a token; answered
-  kDetach = 2,  // gives an image back; not answered
+  kAttach = 1,      // redeems a token; answered
+  kDetach = 2,      // gives an image back; not answered
+  kNewBuffer = 3,   // answered
+  kFreeBuffer = 4,  // not answered
 };
 
 struct Message {
   std::uint32_t operation;
-  std::uint32_t image;       // kDetach
-  std::uint8_t token[16];    // kAttach
-  std::uint64_t area_bytes;  // first kAttach of a connection: the data area that the client would like
+  std::uint32_t number;    // kDetach: of the image; kFreeBuffer: of the buffer
+  std::uint8_t token[16];  // kAttach
+  std::uint64_t bytes;  // first kAttach of a connection: the data area that the client would like; kNewBuffer: its size
 };
 
-// The answer to the first kAttach carries the descriptor of the memory.
+// Carries the descriptor of the memory (first kAttach) or of the buffer.
 struct Answer {
-  std::int32_t error;  // errno
-  std::uint32_t image;
-  std::uint64_t area_bytes;
+  std::int32_t error;    // errno
+  std::uint32_t number;  // of the image or of the buffer
+  std::uint64_t bytes;   // of the data area or of the buffer
 };
 
 }  // namespace mdfs::channel

@@ -17,12 +17,12 @@ void yield();  // to a thread that waits for this processor: it can be the one t
 // As long as it costs to sleep and to be woken, several times over: who answers within it saves that.
 inline constexpr std::int64_t kSpinNs = 100'000;
 
-// Looks until ready() or for kSpinNs. Returns the last ready().
+// Looks until ready() or for so long. Returns the last ready().
 template <typename Ready>
-bool spin(const Ready& ready) {
+bool spin(const Ready& ready, std::int64_t most_ns = kSpinNs) {
   if (!may_spin()) return ready();
   constexpr int kLooksBetweenClocks = 64;
-  for (const std::int64_t end = steady_ns() + kSpinNs;;) {
+  for (const std::int64_t end = steady_ns() + most_ns;;) {
     for (int i = 0; i < kLooksBetweenClocks; ++i) {
       if (ready()) return true;
       relax();

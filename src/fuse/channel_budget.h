@@ -1,4 +1,4 @@
-// Bounds of the channels of one mount: clients and memory, in all and of one user. Pure.
+// Bounds of the channels of one mount: clients and memory, buffers included, in all and of one user. Pure.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -28,10 +28,8 @@ class ChannelBudget {
   std::uint64_t take(uid_t user, std::uint64_t asked) {
     const Used own = of(user);
     if (all_.clients >= kMostClients || own.clients >= kMostClientsOfUser) return 0;
-    const std::uint64_t left = std::min(bytes_ - all_.bytes, bytes_ / 2 - own.bytes);
-    if (left < channel::kLeastAreaBytes) return 0;
-    const std::uint64_t kept = (kMostClientsOfUser - own.clients) * channel::kLeastAreaBytes;
-    const std::uint64_t more = left > kept ? (left - kept) / 4 : 0;
+    if (left(own) < channel::kLeastAreaBytes) return 0;
+    const std::uint64_t more = left_beside_clients(own) / 4;
     const std::uint64_t most = std::clamp(more, channel::kLeastAreaBytes, channel::kMostAreaBytes);
     const std::uint64_t area = std::clamp(asked, channel::kLeastAreaBytes, most) / kPageBytes * kPageBytes;
     users_[user] = {own.clients + 1, own.bytes + area};
@@ -39,6 +37,21 @@ class ChannelBudget {
     return area;
   }
 
+  // A buffer of a client of this user. False: there is no room beside the least area for each further client.
+  bool take_buffer(uid_t user, std::uint64_t bytes) {
+    const Used own = of(user);
+    if (bytes > left_beside_clients(own)) return false;
+    users_[user].bytes += bytes;
+    all_.bytes += bytes;
+    return true;
+  }
+
+  void give_back_buffers(uid_t user, std::uint64_t bytes) {
+    users_[user].bytes -= bytes;
+    all_.bytes -= bytes;
+  }
+
+  // A client with its area; its buffers were given back before.
   void give_back(uid_t user, std::uint64_t area) {
     const auto own = users_.find(user);
     if (own == users_.end()) return;
@@ -54,6 +67,11 @@ class ChannelBudget {
     unsigned clients = 0;
     std::uint64_t bytes = 0;
   };
+  std::uint64_t left(const Used& own) const { return std::min(bytes_ - all_.bytes, bytes_ / 2 - own.bytes); }
+  std::uint64_t left_beside_clients(const Used& own) const {
+    const std::uint64_t kept = (kMostClientsOfUser - own.clients) * channel::kLeastAreaBytes;
+    return left(own) > kept ? left(own) - kept : 0;
+  }
   Used of(uid_t user) const {
     const auto own = users_.find(user);
     return own == users_.end() ? Used{} : own->second;

@@ -112,11 +112,11 @@ Status ChannelClient::begin(unsigned slot) {
   MDFS_TRY_ASSIGN(const geometry::Geometry geometry, volume.image_geometry(grant->ino()));
   MDFS_TRY_ASSIGN(const views::WindowName name, to_window(geometry, request.window));
   const geometry::Window& window = name.window;
-  MDFS_TRY_ASSIGN(const MutableBytes samples, memory_.samples(request));
-  if (geometry::window_bytes(geometry, window) != samples.size())
+  MDFS_TRY_ASSIGN(const Target to, target(request));
+  if (geometry::window_bytes(geometry, window) != to.samples.size())
     return Error{Errc::kInvalidArgument, "channel: not the bytes of the window"};
   if (name.level > 0) {
-    read_level(slot, grant, geometry, name, samples);
+    read_level(slot, grant, geometry, name, to);
     return {};
   }
   if (context_.trace != nullptr)
@@ -126,29 +126,44 @@ Status ChannelClient::begin(unsigned slot) {
     again |= bytes == 0;
     if (!again) memory_.slot(slot).ready.store(bytes, std::memory_order_release);
   };
-  MDFS_TRY_ASSIGN(const bool cached, volume.read_cached_window(grant->ino(), window, samples, progress));
+  // Nobody takes samples out of a buffer: its window is read in one go.
+  MDFS_TRY_ASSIGN(const bool cached,
+                  volume.read_cached_window(grant->ino(), window, to.samples,
+                                            to.buffer == nullptr ? engine::ReadProgress(progress) : nullptr));
   if (cached) {
     finish(slot, {}, again);
     return {};
   }
-  context_.queue.post([self = shared_from_this(), slot, grant, window, samples] {
+  context_.queue.post([self = shared_from_this(), slot, grant, window, to] {
     const engine::Stop stop = [&] { return self->is_gone(); };
     const StopScope waits(stop);
-    self->finish(slot, self->context_.volume.read_window(grant->ino(), window, 0, samples, stop), true);
+    self->finish(slot, self->context_.volume.read_window(grant->ino(), window, 0, to.samples, stop), true);
   });
   return {};
 }
 
 void ChannelClient::read_level(unsigned slot, const std::shared_ptr<ChannelGrant>& grant,
-                               const geometry::Geometry& image, const views::WindowName& name, MutableBytes samples) {
-  context_.level_queue.post([self = shared_from_this(), slot, grant, image, name, samples] {
+                               const geometry::Geometry& image, const views::WindowName& name, const Target& to) {
+  context_.level_queue.post([self = shared_from_this(), slot, grant, image, name, to] {
     const engine::Stop stop = [&] { return self->is_gone(); };
     const StopScope waits(stop);
     self->finish(slot,
                  views::read_level_window(self->context_.volume, grant->ino(), image, name, self->context_.staging,
-                                          grant->user(), samples, stop),
+                                          grant->user(), to.samples, stop),
                  true);
   });
+}
+
+Result<ChannelClient::Target> ChannelClient::target(const channel::Request& request) const {
+  Target to;
+  MutableBytes whole = memory_.area();
+  if (request.buffer != channel::kArea) {
+    to.buffer = buffers_.find(request.buffer);
+    if (to.buffer == nullptr) return Error{Errc::kInvalidArgument, "channel: no such buffer"};
+    whole = to.buffer->bytes();
+  }
+  MDFS_TRY_ASSIGN(to.samples, samples_in(whole, request));
+  return to;
 }
 
 Result<std::shared_ptr<ChannelGrant>> ChannelClient::image(std::uint32_t number) {

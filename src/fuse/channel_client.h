@@ -12,6 +12,7 @@
 #include <mutex>
 #include <thread>
 
+#include "fuse/channel_buffers.h"
 #include "fuse/channel_grants.h"
 #include "fuse/channel_memory.h"
 #include "fuse/trace_recorder.h"
@@ -52,14 +53,20 @@ class ChannelClient : public std::enable_shared_from_this<ChannelClient> {
   void end();
   bool has_ended() const { return ended_.load(std::memory_order_acquire); }
   ChannelMemory& memory() { return memory_; }
+  ChannelBuffers& buffers() { return buffers_; }
 
  private:
   void serve();
   void sleep();
   void take(unsigned slot);
   Status begin(unsigned slot);
+  struct Target {
+    MutableBytes samples;
+    std::shared_ptr<const SharedMemory> buffer;  // null: they lie in the data area
+  };
+  Result<Target> target(const channel::Request& request) const;
   void read_level(unsigned slot, const std::shared_ptr<ChannelGrant>& grant, const geometry::Geometry& image,
-                  const views::WindowName& name, MutableBytes samples);
+                  const views::WindowName& name, const Target& to);
   Result<std::shared_ptr<ChannelGrant>> image(std::uint32_t number);
   // `changed`: what was ready before is void.
   void finish(unsigned slot, const Status& status, bool changed);
@@ -67,6 +74,7 @@ class ChannelClient : public std::enable_shared_from_this<ChannelClient> {
 
   const ChannelContext context_;
   ChannelMemory memory_;
+  ChannelBuffers buffers_;
   const pid_t process_;
   std::atomic<std::uint64_t> busy_{0};  // slots under way
   std::atomic<bool> ending_{false}, ended_{false};

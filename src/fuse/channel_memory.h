@@ -1,4 +1,4 @@
-// The memory of one channel: made by the daemon, sealed, shared with a client, trusted in nothing.
+// The memory of one channel: slots of requests, and the data area.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -7,7 +7,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "channel/layout.h"
-#include "device/unique_fd.h"
+#include "fuse/shared_memory.h"
 
 namespace mdfs::fuse {
 
@@ -16,30 +16,24 @@ class ChannelMemory {
  public:
   // `area_bytes`: whole pages.
   static Result<ChannelMemory> make(std::uint64_t area_bytes);
-  ChannelMemory(ChannelMemory&& other) noexcept;
+  ChannelMemory(ChannelMemory&&) noexcept;
   ChannelMemory& operator=(ChannelMemory&&) = delete;
-  // Gives the pages back to the system although the client may still map them: pages that it touches later are its own.
-  ~ChannelMemory();
+  ~ChannelMemory();  // frees the pages
 
-  // For the client; it cannot change the size.
-  const device::UniqueFd& descriptor() const { return descriptor_; }
-  void close_descriptor() { descriptor_.reset(); }
-
-  channel::Header& header() const { return channel::header_in(start_); }
-  channel::Slot& slot(unsigned index) const { return channel::slot_in(start_, index); }
-  std::uint64_t area_bytes() const { return area_bytes_; }
+  SharedMemory& shared() { return memory_; }
+  channel::Header& header() const { return channel::header_in(memory_.bytes().data()); }
+  channel::Slot& slot(unsigned index) const { return channel::slot_in(memory_.bytes().data(), index); }
+  MutableBytes area() const { return memory_.bytes().subspan(channel::kAreaOffset); }
   // A copy, of which no field changes any more.
   channel::Request copy_request(unsigned index) const;
-  // The samples of the request; kInvalidArgument if they do not lie in the area.
-  Result<MutableBytes> samples(const channel::Request& request) const;
 
  private:
-  ChannelMemory(device::UniqueFd descriptor, std::byte* start, std::uint64_t area_bytes)
-      : descriptor_(std::move(descriptor)), start_(start), area_bytes_(area_bytes) {}
+  explicit ChannelMemory(SharedMemory memory) : memory_(std::move(memory)) {}
 
-  device::UniqueFd descriptor_;
-  std::byte* start_;
-  std::uint64_t area_bytes_;
+  SharedMemory memory_;
 };
+
+// The samples of the request in its area or buffer; kInvalidArgument if they do not lie there.
+Result<MutableBytes> samples_in(MutableBytes whole, const channel::Request& request);
 
 }  // namespace mdfs::fuse

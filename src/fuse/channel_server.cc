@@ -14,6 +14,7 @@
 #include <span>
 #include <utility>
 
+#include "base/checked.h"
 #include "base/log.h"
 #include "base/socket_message.h"
 #include "channel/address.h"
@@ -26,6 +27,16 @@ constexpr int kBacklog = 64;
 constexpr int kLeavingMs = 10;        // between two looks at clients that end
 constexpr int kIntroductionMs = 200;  // between two looks at those without a token
 constexpr int kOutOfDescriptorsMs = 100;
+
+// With the descriptor of the memory, which this process does not need any more. Without waiting: an answer that does
+// not fit means a client that does not read.
+bool send_answer(const device::UniqueFd& socket, const channel::Answer& answer, SharedMemory* memory) {
+  std::vector<int> descriptors;
+  if (memory != nullptr) descriptors.push_back(memory->descriptor().get());
+  const bool sent = send_message(socket.get(), std::as_bytes(std::span(&answer, 1)), descriptors, MSG_DONTWAIT);
+  if (memory != nullptr) memory->close_descriptor();
+  return sent;
+}
 
 }  // namespace
 
@@ -78,15 +89,13 @@ void ChannelServer::run() {
   bool accepts = true;
   for (;;) {
     std::vector<pollfd> all = {{wake_.get(), POLLIN, 0}, {accepts ? listener_.get() : -1, POLLIN, 0}};
-    bool introductions = false;
+    bool introductions = false, leaving = !leaving_.empty();
     for (const Peer& peer : peers_) {
       all.push_back({peer.socket.get(), POLLIN, 0});
       introductions |= peer.client == nullptr;
+      leaving |= peer.client != nullptr && peer.client->buffers().has_removed();
     }
-    const int wait = !leaving_.empty() ? kLeavingMs
-                     : introductions   ? kIntroductionMs
-                     : accepts         ? -1
-                                       : kOutOfDescriptorsMs;
+    const int wait = leaving ? kLeavingMs : introductions ? kIntroductionMs : accepts ? -1 : kOutOfDescriptorsMs;
     accepts = true;
     const int ready = ::poll(all.data(), all.size(), wait);
     if (ready > 0 && all[0].revents != 0) break;
@@ -134,7 +143,14 @@ bool ChannelServer::hear(Peer& peer) {
       return attach(peer, message);
     case channel::kDetach:
       if (peer.client == nullptr) return false;
-      peer.client->remove_image(message.image);
+      peer.client->remove_image(message.number);
+      return true;
+    case channel::kNewBuffer:
+      return peer.client != nullptr && add_buffer(peer, message.bytes);
+    case channel::kFreeBuffer:
+      if (peer.client == nullptr) return false;
+      peer.client->buffers().remove(message.number);
+      reap_buffers(peer);
       return true;
     default:
       return false;
@@ -148,25 +164,49 @@ bool ChannelServer::attach(Peer& peer, const channel::Message& message) {
   auto grant = grants_.redeem(token, peer.user);
   if (grant == nullptr) return false;
   const bool is_first = peer.client == nullptr;
-  Status status = is_first ? make_client(peer, message.area_bytes) : Status{};
+  Status status = is_first ? make_client(peer, message.bytes) : Status{};
   channel::Answer answer{};
   if (status.ok()) {
     const auto image = peer.client->add_image(std::move(grant));
     if (image.ok()) {
-      answer.image = *image;
+      answer.number = *image;
     } else {
       status = image.error();
     }
   }
   answer.error = status.ok() ? 0 : status.error().posix_errno();
-  answer.area_bytes = peer.area_bytes;
+  answer.bytes = peer.area_bytes;
   const bool shares = is_first && peer.client != nullptr;
-  std::vector<int> descriptors;
-  if (shares) descriptors.push_back(peer.client->memory().descriptor().get());
-  // Without waiting: an answer that does not fit means a client that does not read.
-  const bool sent = send_message(peer.socket.get(), std::as_bytes(std::span(&answer, 1)), descriptors, MSG_DONTWAIT);
-  if (shares) peer.client->memory().close_descriptor();
-  return sent && peer.client != nullptr;
+  return send_answer(peer.socket, answer, shares ? &peer.client->memory().shared() : nullptr) && peer.client != nullptr;
+}
+
+bool ChannelServer::add_buffer(Peer& peer, std::uint64_t bytes) {
+  channel::Answer answer{};
+  const auto memory = make_buffer(peer, bytes);
+  const auto number = memory.ok() ? peer.client->buffers().add(*memory) : memory.error();
+  if (memory.ok() && !number.ok()) budget_.give_back_buffers(peer.user, (*memory)->bytes().size());
+  if (!number.ok()) {
+    answer.error = number.error().posix_errno();
+    return send_answer(peer.socket, answer, nullptr);
+  }
+  answer.number = *number;
+  answer.bytes = (*memory)->bytes().size();
+  return send_answer(peer.socket, answer, memory->get());
+}
+
+Result<std::shared_ptr<SharedMemory>> ChannelServer::make_buffer(const Peer& peer, std::uint64_t bytes) {
+  if (bytes == 0) return Error{Errc::kInvalidArgument, "a buffer without bytes"};
+  const auto whole = checked_mul(ceil_div(bytes, ChannelBudget::kPageBytes), ChannelBudget::kPageBytes);
+  if (!whole || !budget_.take_buffer(peer.user, *whole)) return Error{Errc::kBusy, "memory of channels"};
+  auto memory = SharedMemory::make("mdfs-buffer", *whole);
+  if (memory.ok()) return std::make_shared<SharedMemory>(std::move(memory).value());
+  budget_.give_back_buffers(peer.user, *whole);
+  return std::move(memory).error();
+}
+
+void ChannelServer::reap_buffers(const Peer& peer) {
+  if (peer.client == nullptr) return;
+  if (const std::uint64_t freed = peer.client->buffers().reap(); freed > 0) budget_.give_back_buffers(peer.user, freed);
 }
 
 Status ChannelServer::make_client(Peer& peer, std::uint64_t asked_bytes) {
@@ -199,10 +239,12 @@ void ChannelServer::drop(Peer peer) {
   leaving_.push_back(std::move(peer));
 }
 
-// Frees clients whose last request has ended.
+// Frees clients whose last request has ended, and buffers that no request holds any more.
 void ChannelServer::reap() {
+  for (const Peer& peer : peers_) reap_buffers(peer);
   std::erase_if(leaving_, [this](const Peer& peer) {
     if (peer.client->has_ended() && peer.client.use_count() == 1) {
+      budget_.give_back_buffers(peer.user, peer.client->buffers().bytes());
       budget_.give_back(peer.user, peer.area_bytes);
       return true;
     }

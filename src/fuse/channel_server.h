@@ -69,6 +69,9 @@ class ChannelServer {
   void accept_peer(device::UniqueFd socket);
   bool hear(Peer& peer);  // false: it goes
   bool attach(Peer& peer, const channel::Message& message);
+  bool add_buffer(Peer& peer, std::uint64_t bytes);
+  Result<std::shared_ptr<SharedMemory>> make_buffer(const Peer& peer, std::uint64_t bytes);
+  void reap_buffers(const Peer& peer);
   Status make_client(Peer& peer, std::uint64_t asked_bytes);
   void drop(Peer peer);
   void reap();

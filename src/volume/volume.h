@@ -296,7 +296,7 @@ class Volume {
     return read_window(ino, window, offset, into, {});
   }
   // The whole window, if the cache has it. False, with any bytes in `into`: read_window() waits for disks. `progress`
-  // is told how many bytes are there.
+  // is told how many bytes are there, unless it is empty.
   virtual Result<bool> read_cached_window(Ino ino, const geometry::Window& window, MutableBytes into,
                                           const engine::ReadProgress& progress) = 0;
   // Pins the present state of the window, to be read in parts (PinnedWindow).

@@ -196,6 +196,27 @@ class ImagesTest(harness.MountTest):
             with self.assertRaises(ValueError):
                 image.read(out=out)
 
+    def test_an_array_in_memory_of_the_daemon_is_filled_as_any_other(self):
+        array = noise((300, 400, 3), "u2")
+        with self.stored(array, "yxc", codec="raw") as image:
+            out = image.empty((120, 400, 3))
+            self.assertEqual((out.shape, out.dtype, out.flags.writeable), ((120, 400, 3), array.dtype, True))
+            for first in range(0, 180, 20):
+                self.assertIs(image.read((slice(first, first + 120),), out=out), out)
+                np.testing.assert_array_equal(out, array[first:first + 120])
+                out += 1
+            part, kept = image.empty((5, 60, 50, 3)), out[::2].copy()
+            image.read_many([np.s_[10 * n:10 * n + 60, 7:57] for n in range(5)], out=part)
+            for number, found in enumerate(part):
+                np.testing.assert_array_equal(found, array[10 * number:10 * number + 60, 7:57])
+            last = out[::2]
+            del out
+            for shape in ((3,), (0, 4), ()):
+                self.assertEqual(image.empty(shape).shape, shape)
+            self.assertRaises(ValueError, image.empty, (-1, 4))
+            self.assertRaises(OSError, image.empty, 1 << 60)
+        np.testing.assert_array_equal(last, kept)
+
     def test_windows_are_named_as_on_the_mount(self):
         array = noise((9, 40, 50), "u1")
         image = self.stored(array)

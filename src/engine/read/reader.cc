@@ -22,6 +22,8 @@ constexpr std::uint64_t kPassParts = 16384;  // the same for extents that are ti
 constexpr std::uint64_t kChannelPassBytes = 4u << 20;
 // Of a read from the cache alone: those of one pass stay in a processor's cache for whoever takes them.
 constexpr std::uint64_t kCachedPassBytes = 256u << 10;
+constexpr std::uint64_t kMostCachedPassBytes = 2u << 20;  // of parts that would be smaller than this in shorter passes:
+constexpr std::uint64_t kCachedPartBytes = 8u << 10;      // finding one takes as long as copying so many bytes
 // A plane across a volume has a row of one sample in each row of its extents, and as many misses of the processor's
 // cache: from some 0.1 ms of them on other threads help.
 constexpr std::uint64_t kRowsWorthSharing = 64u << 10;
@@ -45,6 +47,14 @@ std::uint64_t whole_rows(const geometry::Box& box, unsigned rank, std::uint64_t 
   std::uint64_t unit = 1;
   for (unsigned axis = rank; axis-- > 0 && unit * box.length[axis] <= most;) unit *= box.length[axis];
   return most / unit * unit;
+}
+
+// Bytes of a pass of Reader::read_cached().
+std::uint64_t cached_pass(const OpenObject& object, const geometry::Box& box, std::uint64_t bytes) {
+  std::uint64_t pass = whole_rows(box, object.rank, kCachedPassBytes);
+  const auto has_small_parts = [&] { return count_parts(object, box, 0, pass) > pass / kCachedPartBytes; };
+  while (pass <= std::min(bytes, kMostCachedPassBytes) / 2 && has_small_parts()) pass *= 2;
+  return pass;
 }
 
 std::uint64_t rows_of(const OpenObject& object, const Transfer& transfer) {
@@ -197,14 +207,14 @@ bool Reader::read_cached(OpenObject& object, const geometry::Window& window, Mut
                          const ReadProgress& progress) {
   if (!object.is_image() || window.channel || into.empty()) return false;
   const geometry::Box box = geometry::byte_box(*object.image, window);
-  const std::uint64_t pass = whole_rows(box, object.rank, kCachedPassBytes);
+  const std::uint64_t pass = progress ? cached_pass(object, box, into.size()) : into.size();
   for (unsigned i = 0; i < kOptimisticReads; ++i) {
     const std::uint64_t before = object.swaps.load(std::memory_order_acquire);
     if (before % 2 != 0) {  // for as long as it takes to exchange buffers in memory
       const std::lock_guard wait(object.swapping);
       continue;
     }
-    if (i > 0) progress(0);
+    if (i > 0 && progress) progress(0);
     std::size_t parts = 0;
     for (std::uint64_t done = 0; done < into.size();) {
       const std::uint64_t bytes = pass_bytes(object, &box, done, std::min(pass, into.size() - done));
@@ -212,7 +222,7 @@ bool Reader::read_cached(OpenObject& object, const geometry::Window& window, Mut
       if (!copy_cached(object, plan, into.subspan(done, bytes), true).empty()) return false;
       parts += plan.parts.size();
       done += bytes;
-      if (done < into.size()) progress(done);
+      if (done < into.size() && progress) progress(done);
     }
     if (object.swaps.load(std::memory_order_acquire) != before) continue;
     core_.cache.count(parts, 0);

@@ -20,8 +20,8 @@ class Reader {
   Status read_window(OpenObject& object, const geometry::Window& window, std::uint64_t offset, MutableBytes into,
                      const Stop& stop);
   // The whole window, if the cache has it. False, with any bytes in `into`: a part is missing, one channel of many is
-  // asked for, or window writes keep coming. Waits for no disk. Calls `progress` with how many bytes are there while
-  // others are copied, and with 0 if it begins again.
+  // asked for, or window writes keep coming. Waits for no disk. Calls `progress`, unless it is empty, with how many
+  // bytes are there while others are copied, and with 0 if it begins again.
   bool read_cached(OpenObject& object, const geometry::Window& window, MutableBytes into, const ReadProgress& progress);
   // The bytes of the version. Fails once the version has ended.
   Status read_version(WindowVersion& version, std::uint64_t offset, MutableBytes into, const Stop& stop);

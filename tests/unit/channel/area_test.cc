@@ -1,11 +1,11 @@
-// The allocator of a client's data area.
+// Places in the memory that the daemon shares with a client.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
 #include <map>
 #include <random>
 
-#include "channel.h"
+#include "channel_places.h"
 
 namespace mdfs::client {
 namespace {
@@ -44,6 +44,30 @@ TEST(AreaAllocatorTest, PartsNeverOverlapAndAllAreOneAgainAtTheEnd) {
   }
   for (const auto& [offset, bytes] : taken) area.give_back(offset, bytes);
   EXPECT_EQ(area.take(kBytes), 0);
+}
+
+TEST(BufferTableTest, APlaceIsFoundForBytesThatLieInOneBuffer) {
+  ByteVector memory(100);
+  const std::byte* const start = memory.data();
+  BufferTable table;
+  EXPECT_FALSE(table.find(start, 1));
+  table.add(ConstBytes(start + 10, 20), 4);
+  table.add(ConstBytes(start + 30, 20), 9);
+  const auto place = [&](std::uint64_t at, std::uint64_t bytes) {
+    const auto found = table.find(start + at, bytes);
+    return found ? std::pair(found->buffer, found->offset) : std::pair(0u, std::uint64_t{0});
+  };
+  const std::pair none(0u, std::uint64_t{0});
+  EXPECT_EQ(place(10, 20), std::pair(4u, std::uint64_t{0}));
+  EXPECT_EQ(place(29, 1), std::pair(4u, std::uint64_t{19}));
+  EXPECT_EQ(place(35, 15), std::pair(9u, std::uint64_t{5}));
+  for (const auto& [at, bytes] : {std::pair(9, 5), {10, 21}, {29, 2}, {50, 1}, {0, 100}})
+    EXPECT_EQ(place(at, bytes), none);
+  EXPECT_FALSE(table.find(nullptr, 1));
+  EXPECT_EQ(table.remove(start + 11), 0u);
+  EXPECT_EQ(table.remove(start + 10), 4u);
+  EXPECT_EQ(place(10, 20), none);
+  EXPECT_EQ(place(30, 20), std::pair(9u, std::uint64_t{0}));
 }
 
 }  // namespace

@@ -35,5 +35,31 @@ TEST(ChannelBudgetTest, WhatIsGivenBackCanBeTakenAgain) {
   EXPECT_EQ(budget.take(1, kAsked + 1), kAsked);
 }
 
+TEST(ChannelBudgetTest, BuffersLeaveTheLeastAreaForEachFurtherClient) {
+  ChannelBudget budget(0);
+  ASSERT_NE(budget.take(1, kAsked), 0u);
+  while (budget.take_buffer(1, 1 << 20)) {
+  }
+  EXPECT_FALSE(budget.take_buffer(1, UINT64_MAX));
+  for (unsigned i = 1; i < ChannelBudget::kMostClientsOfUser; ++i) ASSERT_NE(budget.take(1, kAsked), 0u) << i;
+  EXPECT_EQ(budget.take(1, kAsked), 0u);
+  EXPECT_LE(budget.used_bytes(), ChannelBudget::kLeastBytes / 2);
+}
+
+TEST(ChannelBudgetTest, BuffersThatAreGivenBackMakeRoomForOthers) {
+  ChannelBudget budget(0);
+  const std::uint64_t area = budget.take(1, kAsked);
+  unsigned buffers = 0;
+  for (; budget.take_buffer(1, 1 << 20); ++buffers) {
+  }
+  ASSERT_GT(buffers, 1u);
+  budget.give_back_buffers(1, 1 << 20);
+  EXPECT_TRUE(budget.take_buffer(1, 1 << 20));
+  EXPECT_FALSE(budget.take_buffer(1, 1 << 20));
+  budget.give_back_buffers(1, std::uint64_t{buffers} << 20);
+  budget.give_back(1, area);
+  EXPECT_EQ(budget.used_bytes(), 0u);
+}
+
 }  // namespace
 }  // namespace mdfs::fuse

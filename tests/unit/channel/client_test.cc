@@ -16,6 +16,7 @@ namespace mdfs::fuse {
 namespace {
 
 constexpr std::uint64_t kArea = 1u << 20;
+constexpr std::uint64_t kBuffer = 8192;
 constexpr std::uint64_t kSide = 32;
 constexpr auto kPatience = std::chrono::seconds(30);
 constexpr auto kStep = std::chrono::milliseconds(1);
@@ -45,6 +46,11 @@ class ChannelClientTest : public testing::Test {
     const auto number = client_->add_image(grant_);
     ASSERT_TRUE(number.ok());
     image_ = *number;
+    auto buffer = SharedMemory::make("mdfs-buffer", kBuffer);
+    ASSERT_TRUE(buffer.ok());
+    const auto added = client_->buffers().add(std::make_shared<SharedMemory>(std::move(buffer).value()));
+    ASSERT_TRUE(added.ok());
+    buffer_ = *added;
   }
   void TearDown() override {
     while (!client_->has_ended() || client_.use_count() > 1) {
@@ -82,7 +88,8 @@ class ChannelClientTest : public testing::Test {
     return -1;
   }
   bool shows_the_image(const channel::Request& request) {
-    const auto samples = client_->memory().samples(request);
+    const auto buffer = client_->buffers().find(request.buffer);
+    const auto samples = samples_in(buffer == nullptr ? client_->memory().area() : buffer->bytes(), request);
     const ByteVector& bytes = volume_.bytes(ino_);
     return samples.ok() && std::equal(bytes.begin(), bytes.end(), samples->begin(), samples->end());
   }
@@ -93,7 +100,7 @@ class ChannelClientTest : public testing::Test {
   volume::Ino ino_ = 0;
   std::shared_ptr<ChannelGrant> grant_;
   std::shared_ptr<ChannelClient> client_;
-  std::uint32_t image_ = 0;
+  std::uint32_t image_ = 0, buffer_ = 0;
 };
 
 TEST_F(ChannelClientTest, AWindowComesIntoTheDataArea) {
@@ -111,7 +118,7 @@ TEST_F(ChannelClientTest, AWindowOfALevelIsComputedForItsClient) {
   request.window.length[0] = request.window.length[1] = kSide / 2;
   request.bytes = kSide * kSide / 4;
   EXPECT_EQ(ask(request), 0);
-  const auto samples = client_->memory().samples(request);
+  const auto samples = samples_in(client_->memory().area(), request);
   ASSERT_TRUE(samples.ok());
   EXPECT_TRUE(std::all_of(samples->begin(), samples->end(), [](std::byte sample) { return sample == std::byte{9}; }));
   request.window.level = 2;
@@ -119,6 +126,17 @@ TEST_F(ChannelClientTest, AWindowOfALevelIsComputedForItsClient) {
   grant_->withdraw();
   request.window.level = 1;
   EXPECT_EQ(ask(request), ENOENT);
+}
+
+TEST_F(ChannelClientTest, AWindowComesIntoABuffer) {
+  channel::Request request = whole(image_);
+  request.buffer = buffer_;
+  request.offset = kBuffer - kSide * kSide;
+  EXPECT_EQ(ask(request, 9), 0);
+  EXPECT_TRUE(shows_the_image(request));
+  EXPECT_EQ(client_->memory().slot(9).ready.load(), 0u);
+  client_->buffers().remove(buffer_);
+  EXPECT_EQ(ask(request, 9), EINVAL);
 }
 
 // The volume says that half of it is there, and then that it is not.
@@ -143,7 +161,10 @@ TEST_F(ChannelClientTest, EachInvalidFieldIsAnErrorOfItsRequestAlone) {
   wrong.window.length[0] = kSide + 1;
   EXPECT_EQ(ask(wrong), ERANGE);
   wrong = whole(image_);
-  wrong.reserved = 1;
+  wrong.buffer = buffer_ + 1;
+  EXPECT_EQ(ask(wrong), EINVAL);
+  wrong.buffer = buffer_;
+  wrong.offset = kBuffer - kSide * kSide + 1;
   EXPECT_EQ(ask(wrong), EINVAL);
   EXPECT_EQ(ask(whole(image_ + 1)), ENOENT);
   EXPECT_EQ(ask(whole(UINT32_MAX)), ENOENT);
@@ -165,6 +186,7 @@ TEST_F(ChannelClientTest, AnyBytesInTheMemoryLeaveHonestRequestsRight) {
     for (unsigned slot = 0; slot < channel::kSlots; ++slot) {
       channel::Slot& own = client_->memory().slot(slot);
       channel::Request request = whole(random() % 3 == 0 ? static_cast<std::uint32_t>(random()) : image_);
+      request.buffer = random() % 2 == 0 ? buffer_ : channel::kArea;
       auto* const bytes = reinterpret_cast<unsigned char*>(&request);
       for (unsigned changes = random() % 4; changes > 0; --changes)
         bytes[random() % sizeof request] = static_cast<unsigned char>(random());
@@ -175,6 +197,13 @@ TEST_F(ChannelClientTest, AnyBytesInTheMemoryLeaveHonestRequestsRight) {
     header.sleeping = static_cast<std::uint32_t>(random());
     header.doorbell = static_cast<std::uint32_t>(random());
     ring(random());
+    if (round % 50 == 49) {  // while requests are under way
+      client_->buffers().remove(buffer_);
+      auto memory = SharedMemory::make("mdfs-buffer", kBuffer);
+      ASSERT_TRUE(memory.ok());
+      ASSERT_TRUE(client_->buffers().add(std::make_shared<SharedMemory>(std::move(memory).value())).ok());
+      client_->buffers().reap();
+    }
   }
   // Slots that were submitted again while they were busy have no answer of their own: ask until all are idle.
   const channel::Request request = whole(image_);
@@ -188,15 +217,15 @@ TEST_F(ChannelClientTest, AnyBytesInTheMemoryLeaveHonestRequestsRight) {
 TEST(ChannelMemoryTest, ItsSizeCannotBeChangedByItsHolders) {
   auto memory = ChannelMemory::make(kArea);
   ASSERT_TRUE(memory.ok());
-  EXPECT_NE(::ftruncate(memory->descriptor().get(), 0), 0);
-  EXPECT_NE(::ftruncate(memory->descriptor().get(), 1 << 30), 0);
+  EXPECT_NE(::ftruncate(memory->shared().descriptor().get(), 0), 0);
+  EXPECT_NE(::ftruncate(memory->shared().descriptor().get(), 1 << 30), 0);
 }
 
 TEST(ChannelMemoryTest, AClientThatStillMapsItSeesThatThePagesAreFreed) {
   auto memory = ChannelMemory::make(kArea);
   ASSERT_TRUE(memory.ok());
-  void* const start =
-      ::mmap(nullptr, channel::kAreaOffset + kArea, PROT_READ | PROT_WRITE, MAP_SHARED, memory->descriptor().get(), 0);
+  void* const start = ::mmap(nullptr, channel::kAreaOffset + kArea, PROT_READ | PROT_WRITE, MAP_SHARED,
+                             memory->shared().descriptor().get(), 0);
   ASSERT_NE(start, MAP_FAILED);
   auto* const bytes = static_cast<unsigned char*>(start) + channel::kAreaOffset;
   const auto& header = *static_cast<const channel::Header*>(start);
