@@ -45,7 +45,7 @@ struct Request {
 };
 
 struct Slot {
-  alignas(256) std::atomic<std::uint32_t> state;
+  alignas(128) std::atomic<std::uint32_t> state;
   std::int32_t error;  // errno, 0: the samples are there
   Request request;
   std::atomic<std::uint64_t> ready;  // bytes from the window's first on that are there before the state is kDone
@@ -58,6 +58,7 @@ inline Slot& slot_in(std::byte* memory, unsigned index) {
   return reinterpret_cast<Slot*>(memory + sizeof(Header))[index];
 }
 
+static_assert(sizeof(Header) % alignof(Slot) == 0 && kAreaOffset % alignof(Slot) == 0);
 static_assert(sizeof(Slot) == 256 && std::is_trivially_copyable_v<Request>);
 static_assert(sizeof(Header) + kSlots * sizeof(Slot) <= kAreaOffset);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free);
