@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 #include "base/check.h"
@@ -18,9 +19,8 @@ namespace {
 constexpr std::uint64_t kSignalBytes = 128u << 10;
 constexpr std::uint64_t kPictureBytes = kLargestDefaultExtentBytes;
 constexpr std::uint64_t kPictureSide = 256;  // 256x256x3 u8 is 192 KiB, 256x256 u8 64 KiB. Why: doc/DESIGN.md
-constexpr std::uint64_t kVolumeBytes = kLargestDefaultExtentBytes;  // cubes of samples of 4 bytes and more
-constexpr std::uint64_t kVolumeSide = 64;  // across rows of 32 bytes, for smaller samples: 64x64x32 u8
-constexpr std::uint64_t kVolumeRowBytes = 32;
+constexpr std::uint64_t kVolumeBytes = 128u << 10;
+constexpr std::uint64_t kVolumePlaneWeight = 4;
 constexpr std::uint64_t kSequenceBytes = kLargestDefaultExtentBytes;
 constexpr std::uint64_t kSequenceFrames = 4;
 constexpr std::uint64_t kSideUnit = 16;
@@ -51,12 +51,16 @@ std::uint64_t bytes_of(unsigned rank, const Coord& extent, std::uint64_t sample_
 // Extents along the slowest of three axes have any length, the others multiples of 16.
 std::uint64_t unit_of(unsigned rank, unsigned axis) { return rank == 3 && axis == 0 ? 1 : kSideUnit; }
 
-// A plane across the rows takes one sample out of each row of its extents, and with it a line of the processor's cache,
-// which holds two rows of 32 bytes.
+// A plane reads as many times its bytes as the extent is long across it. Powers of two with the least mean of these,
+// where planes xy count kVolumePlaneWeight times; among equals the shortest along x, then along y. Why: doc/DESIGN.md
 Coord volume_sides(std::uint64_t sample_bytes) {
-  if (sample_bytes < 4) return {kVolumeSide, kVolumeSide, std::max(kSideUnit, kVolumeRowBytes / sample_bytes)};
-  const std::uint64_t side = equal_side(3, sample_bytes, kVolumeBytes, kMaxImageBytes);
-  return {side, side, side};
+  const std::uint64_t samples = std::bit_floor(std::max<std::uint64_t>(1, kVolumeBytes / sample_bytes));
+  Coord best{1, 1, samples};
+  const auto cost = [](const Coord& sides) { return kVolumePlaneWeight * sides[0] + sides[1] + sides[2]; };
+  for (std::uint64_t x = 1; x < samples; x *= 2)
+    for (std::uint64_t y = 1; y <= std::min(x, samples / x); y *= 2)
+      if (const Coord sides{samples / x / y, y, x}; sides[0] <= y && cost(sides) < cost(best)) best = sides;
+  return best;
 }
 
 // The longest extent of use along each axis.

@@ -17,7 +17,7 @@ inline constexpr std::uint64_t kLargestDefaultExtentBytes = 256u << 10;
 // The extent shape of an image of `shape`, both in samples, slowest axis first. rank 1..5, sample_bytes >= 1 (else
 // abort); shape[0] = 0 counts as unknown. An extent has 48..256 KiB, wherever sample and image allow:
 // - Pictures get squares with sides that are powers of two, or 3/2 of one.
-// - Volumes get cubes, or half cubes where samples are small (reason: doc/DESIGN.md).
+// - Volumes get flat extents: 32x64x64 u8, 16x64x64 u16, 16x32x64 f32 (reason: doc/DESIGN.md).
 // - Sequences of frames (first axis t) get squares of four frames, so that one frame costs little more than itself.
 // - Axes before the last three, and before the last axis t or c of others than sequences, get length 1 while the rest
 //   is 48 KiB or more (reason: doc/DESIGN.md).

@@ -24,9 +24,10 @@ TEST(DefaultExtentTest, ThoseOfCommonImages) {
   EXPECT_EQ(default_extent(2, {kBig, kBig, 0}, 1, "yx"), (Coord{256, 256, 0}));
   EXPECT_EQ(default_extent(2, {kBig, kBig, 0}, 2, "yx"), (Coord{256, 256, 0}));
   EXPECT_EQ(default_extent(2, {kBig, kBig, 0}, 12, "yx"), (Coord{128, 128, 0}));
-  EXPECT_EQ(default_extent(3, {768, 768, 768}, 1, "zyx"), (Coord{64, 64, 32}));
-  EXPECT_EQ(default_extent(3, {768, 768, 768}, 2, "zyx"), (Coord{64, 64, 16}));
-  EXPECT_EQ(default_extent(3, {768, 768, 768}, 4, "zyx"), (Coord{32, 32, 32}));
+  EXPECT_EQ(default_extent(3, {768, 768, 768}, 1, "zyx"), (Coord{32, 64, 64}));
+  EXPECT_EQ(default_extent(3, {768, 768, 768}, 2, "zyx"), (Coord{16, 64, 64}));
+  EXPECT_EQ(default_extent(3, {768, 768, 768}, 4, "zyx"), (Coord{16, 32, 64}));
+  EXPECT_EQ(default_extent(3, {768, 768, 768}, 8, "zyx"), (Coord{16, 32, 32}));
   EXPECT_EQ(default_extent(3, {132, 720, 1280}, 3, "tyx"), (Coord{4, 128, 128}));
   EXPECT_EQ(default_extent(2, {kBig, kBig, 0}, 1, "tx"), (Coord{4, 16384, 0}));
   EXPECT_EQ(default_extent(1, {1u << 30, 0, 0}, 4, "x"), (Coord{32768, 0, 0}));
@@ -75,8 +76,8 @@ TEST(DefaultExtentTest, ARowOfExtentsStaysWithinTheLargestImage) {
 }
 
 TEST(DefaultExtentTest, StepsAlongTimeAndChannelsHaveExtentsOfTheirOwn) {
-  EXPECT_EQ(default_extent(4, {100, 64, 512, 512}, 2, "tzyx"), (Coord{1, 64, 64, 16}));
-  EXPECT_EQ(default_extent(5, {100, 3, 64, 512, 512}, 2, "tczyx"), (Coord{1, 1, 64, 64, 16}));
+  EXPECT_EQ(default_extent(4, {100, 64, 512, 512}, 2, "tzyx"), (Coord{1, 16, 64, 64}));
+  EXPECT_EQ(default_extent(5, {100, 3, 64, 512, 512}, 2, "tczyx"), (Coord{1, 1, 16, 64, 64}));
   EXPECT_EQ(default_extent(4, {100, 3, 2048, 2048}, 2, "tcyx"), (Coord{1, 1, 256, 256}));
   EXPECT_EQ(default_extent(3, {3, 2048, 2048}, 2, "cyx"), (Coord{1, 256, 256}));
 }
