@@ -46,7 +46,8 @@ ROWS_OF_CROPS = (
     "times TensorStore lies above the floor on two processors, which the caller and the daemon share.")
 ROWS_OF_BANDS = (
     "a band of 64 rows lies in 64 extents, of which 768 bytes are copied at a time. Such a copy within one process "
-    "reaches 0.7 to 0.8 of the memcpy of whole bands.")
+    "reaches 0.7 to 0.8 of the memcpy of whole bands. Profile of the daemon's thread: 80 % memmove, the rest finds "
+    "extents.")
 REASONS = {
     r"^window .*, raw, warm, from (C|Python)$": HANDED_OVER,
     r"^\d+ random windows .* in one call": ROWS_OF_CROPS,

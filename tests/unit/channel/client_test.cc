@@ -180,6 +180,9 @@ TEST_F(ChannelClientTest, NoWindowOfAnImageWhoseDescriptorIsClosed) {
 }
 
 TEST_F(ChannelClientTest, AnyBytesInTheMemoryLeaveHonestRequestsRight) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "this client races with the daemon on purpose";
+#endif
   std::mt19937_64 random(22);
   channel::Header& header = client_->memory().header();
   for (int round = 0; round < 300; ++round) {
