@@ -20,4 +20,5 @@ def shared_array(image: Any, shape: Tuple[int, ...], dtype: "np.dtype[Any]") -> 
     memory = (ctypes.c_ubyte * size).from_address(library().mdfs_buffer_data(buffer))
     # Not at the end of the process, when arrays may still be in use.
     weakref.finalize(memory, library().mdfs_buffer_free, buffer).atexit = False
-    return np.frombuffer(memory, dtype).reshape(shape)
+    array: "npt.NDArray[Any]" = np.frombuffer(memoryview(memory), dtype)
+    return array.reshape(shape)

@@ -216,6 +216,20 @@ class ConvertTest(harness.MountTest):
         self.assertEqual((mdfs.open(self.at("b")).axes, mdfs.open(self.at("b")).codec), ("qyx", "raw"))
         self.assertEqual(sorted(os.listdir(self.dir)), ["a", "b"])
 
+    def test_levels_of_the_image_are_stored(self):
+        path, array = self.source("yx", (300, 500))
+        mdfs.convert(path, self.at("a"), levels="auto", extent=(64, 64), reduce="nearest")
+        image = mdfs.open(self.at("a"))
+        self.assertEqual((image.levels[1:], image.reduction), (((150, 250), (75, 125), (38, 63)), "nearest"))
+        np.testing.assert_array_equal(image.level(2)[...], array[::4, ::4])
+        self.assertEqual(command.main([path, self.at("b"), "--levels", "1", "--quiet"]), 0)
+        self.assertEqual(len(mdfs.open(self.at("b")).levels), 2)
+        os.unlink(self.at("a"))
+        os.unlink(self.at("b"))
+        self.refuses(ValueError, "/a: the image has fewer levels", path, self.at("a"), levels=30)
+        self.refuses(ValueError, "store some", path, self.at("a"), reduce="max")
+        self.refuses(ValueError, "must be one of mean, nearest, max", path, self.at("a"), levels=1, reduce="median")
+
     def test_damage_leaves_nothing(self):
         path, _ = self.source("zyx", (40, 500, 500))
         with mock.patch.object(copying, "BOX_BYTES", 1 << 20):
@@ -323,6 +337,8 @@ class ConvertTest(harness.MountTest):
         for words, status, said in (([path, self.at("a"), "--quiet"], 0, ""), ([path, self.at("a")], 1, "overwrite"),
                                     ([path, self.at("b"), "--select", "y"], 2, "AXIS"),
                                     ([path, self.at("b"), "--extent", "4,x"], 2, "lengths"), ([path], 2, "TARGET"),
+                                    ([path, self.at("b"), "--levels", "-1"], 2, "auto or a number"),
+                                    ([path, self.at("b"), "--reduce", "median"], 2, "nearest"),
                                     ([path, self.at("b"), "--select", "y=77"], 1, "0 to 49")):
             errors = io.StringIO()
             with self.subTest(words=words), contextlib.redirect_stderr(errors):
@@ -353,7 +369,7 @@ class FormatsTest(harness.MountTest):
         outside = os.path.join(self.volume.folder, "out")
         for words, target, options in (("ending names the format.*.ome.zarr", f"{outside}.png", {}),
                                        ("resume is for", f"{outside}.h5", {"resume": True}),
-                                       ("codec and extent", f"{outside}.h5", {"extent": (2, 2)})):
+                                       ("codec, extent, levels and reduce", f"{outside}.h5", {"extent": (2, 2)})):
             with self.assertRaisesRegex(ValueError, words):
                 mdfs.convert(self.at("image"), target, **options)
         with mock.patch.dict(sys.modules, {"h5py": None}), self.assertRaisesRegex(ImportError, "h5py"):

@@ -3,6 +3,7 @@
 import os
 from typing import Any, Dict, Mapping, Optional, Sequence, Union
 
+from mdfs import _levels
 from mdfs._attributes import is_image
 from mdfs._convert import copying, formats, pending, targets
 from mdfs._convert.attributes import fitting
@@ -20,8 +21,9 @@ def _silent(done: int, total: int) -> None:
 
 def convert(source: Path, target: Path, *, select: Union[str, Mapping[str, Choice], None] = None,
             axes: Optional[str] = None, dataset: Optional[str] = None, codec: str = "zstd",
-            extent: Optional[Sequence[int]] = None, verify: bool = True, resume: bool = False, overwrite: bool = False,
-            allow_warnings: bool = False, progress: Optional[Progress] = None) -> None:
+            extent: Optional[Sequence[int]] = None, levels: _levels.Count = None, reduce: Optional[str] = None,
+            verify: bool = True, resume: bool = False, overwrite: bool = False, allow_warnings: bool = False,
+            progress: Optional[Progress] = None) -> None:
     """Converts a file into an image of a mounted volume, or an image into OME-Zarr, OME-TIFF or HDF5.
 
     The target gets its name when it is complete, verified and on the disks. Memory is bounded: boxes of 32 MiB are
@@ -41,7 +43,7 @@ def convert(source: Path, target: Path, *, select: Union[str, Mapping[str, Choic
     dataset : str, optional
         Which of several: the array of a Zarr group or an HDF5 file, the number of a series of TIFF, the UID of a series
         of DICOM.
-    codec, extent
+    codec, extent, levels, reduce
         Of a new image, as for create().
     verify : bool
         Reads the target and compares a checksum over the samples with that of the source.
@@ -74,8 +76,10 @@ def convert(source: Path, target: Path, *, select: Union[str, Mapping[str, Choic
     written = targets.WRITERS[targets.format_of(to_path)] if exports else None
     if exports and resume:
         raise ValueError("resume is for conversions into an image")
-    if exports and (extent is not None or codec != "zstd"):
-        raise ValueError("codec and extent are for conversions into an image")
+    made: Dict[str, Any] = {"codec": codec, "extent": list(extent) if extent else None, "levels": levels,
+                            "reduce": reduce}
+    if exports and made != {"codec": "zstd", "extent": None, "levels": None, "reduce": None}:
+        raise ValueError("codec, extent, levels and reduce are for conversions into an image")
     pending.check_name(to_path, overwrite)
     opened = _opened(from_path, dataset, allow_warnings)
     try:
@@ -94,9 +98,8 @@ def convert(source: Path, target: Path, *, select: Union[str, Mapping[str, Choic
                     _verify_file(copy, file.part, report)
                 file.finish()
             return
-        _into_image(picked, to_path, {"dataset": dataset, "select": str(sorted(chosen.items(), key=str)), "axes": axes,
-                                      "codec": codec, "extent": list(extent) if extent else None},
-                    codec, extent, verify, resume, overwrite, report)
+        _into_image(picked, to_path, {"dataset": dataset, "select": str(sorted(chosen.items(), key=str)), "axes": axes},
+                    made, verify, resume, overwrite, report)
     finally:
         opened.close()
 
@@ -145,14 +148,17 @@ def _rename(source: Source, axes: str) -> None:
     source.axes = axes
 
 
-def _into_image(picked: _Checked, target: str, options: Dict[str, Any], codec: str, extent: Optional[Sequence[int]],
-                verify: bool, resume: bool, overwrite: bool, progress: Progress) -> None:
-    identity = {**options, "source": picked.source.path, "files": list(pending.identity_of(picked.source.path)),
+def _into_image(picked: _Checked, target: str, options: Dict[str, Any], made: Dict[str, Any], verify: bool,
+                resume: bool, overwrite: bool, progress: Progress) -> None:
+    identity = {**options, **made, "source": picked.source.path, "files": list(pending.identity_of(picked.source.path)),
                 "shape": list(picked.shape), "type": picked.dtype.name}
     attributes = fitting(picked.attributes)
 
     def make(path: str) -> Image:
-        return create(path, picked.shape, picked.dtype, picked.axes, extent, codec, picked.spacing)
+        try:
+            return create(path, picked.shape, picked.dtype, picked.axes, spacing=picked.spacing, **made)
+        except ValueError as error:
+            raise ValueError(str(error).replace(path, target)) from error
     part = pending.PendingImage(target, identity, resume, make)
     rounds = 2 if verify else 1
     try:

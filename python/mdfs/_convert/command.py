@@ -4,12 +4,13 @@ import argparse
 import contextlib
 import sys
 import warnings
-from typing import Any, Callable, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Iterator, List, Optional, Tuple, Union
 
 from mdfs import __version__, convert
 from mdfs._convert.formats import FORMATS
 from mdfs._convert.source import choices
 from mdfs._convert.targets import SUFFIXES
+from mdfs._library import REDUCTIONS
 
 DESCRIPTION = f"""Converts SOURCE into the image TARGET on a mounted MDFS volume, or an image into another format.
 Sources: {FORMATS}. An image becomes what the ending of TARGET names: {", ".join(SUFFIXES)}."""
@@ -25,6 +26,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--dataset", metavar="NAME", help="which array or series of a source with several")
     parser.add_argument("--codec", default="zstd", help="of the image: raw, zstd, or zstd:1 to zstd:19")
     parser.add_argument("--extent", metavar="N,..", type=_lengths, help="shape of an extent of the image")
+    parser.add_argument("--levels", metavar="N", type=_count, help="resolution levels of the image: auto, or a number")
+    parser.add_argument("--reduce", choices=list(REDUCTIONS),
+                        help="how a level is made; nearest for labels (default: mean)")
     parser.add_argument("--no-verify", dest="verify", action="store_false",
                         help="do not read the target and compare checksums")
     parser.add_argument("--resume", action="store_true", help="continue what a killed conversion left")
@@ -40,6 +44,12 @@ def _choices(text: str) -> Any:
         return choices(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _count(text: str) -> Union[int, str]:
+    if text != "auto" and not (text.isascii() and text.isdecimal()):
+        raise argparse.ArgumentTypeError(f"{text!r}: must be auto or a number")
+    return text if text == "auto" else int(text)
 
 
 def _lengths(text: str) -> Tuple[int, ...]:
