@@ -310,6 +310,7 @@ struct mdfs_ioc_channel {
 #define MDFS_IOC_MAX_LEVELS 62
 #define MDFS_IOC_LEVELS_SHOW 0
 #define MDFS_IOC_LEVELS_SET 1 /* needs write access; ERANGE: the image has fewer levels */
+/* Up to the first of which one extent holds a plane; with a reduction at least 1, which keeps it. */
 #define MDFS_IOC_LEVELS_AUTO UINT32_MAX
 struct mdfs_ioc_levels {
   uint32_t struct_bytes; /* in: sizeof this structure */

@@ -15,6 +15,8 @@ def shared_array(image: Any, shape: Tuple[int, ...], dtype: "np.dtype[Any]") -> 
     size = int(np.prod(shape, dtype=object)) * dtype.itemsize
     if size == 0:
         return np.empty(shape, dtype)
+    if size > ctypes.c_size_t(-1).value:
+        raise MemoryError(f"{size} bytes for an array of the shape {shape}")
     buffer = ctypes.c_void_p()
     check(library().mdfs_buffer_new(image, size, ctypes.byref(buffer)))
     memory = (ctypes.c_ubyte * size).from_address(library().mdfs_buffer_data(buffer))

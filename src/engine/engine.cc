@@ -188,6 +188,15 @@ Result<bool> Engine::is_written(OpenObject& object, const geometry::Coord& exten
   return WrittenExtents(parts_->core, object).contains(extent);
 }
 
+Result<bool> Engine::any_written(OpenObject& object, const GridBox& box, const Stop& stop) {
+  bool found = false;
+  MDFS_TRY(WrittenExtents(parts_->core, object).each_in(box, stop, [&](const geometry::Coord&) -> Result<bool> {
+    found = true;
+    return false;
+  }));
+  return found;
+}
+
 Result<std::vector<std::uint64_t>> Engine::written_in_row(OpenObject& object, const geometry::Coord& from,
                                                           std::size_t most, const Stop& stop) {
   return WrittenExtents(parts_->core, object).in_row(from, most, stop);

@@ -104,6 +104,8 @@ class Engine final {
 
   // True if an extent of the grid has been written, dirty or not. All others are holes.
   Result<bool> is_written(OpenObject& object, const geometry::Coord& extent);
+  // True if any extent in a box of the grid has been written. The cost does not depend on the size of the box.
+  Result<bool> any_written(OpenObject& object, const GridBox& box, const Stop& stop);
   // The written extents of a row along the fastest axis (engine/map/written_extents.h): their indices there.
   Result<std::vector<std::uint64_t>> written_in_row(OpenObject& object, const geometry::Coord& from, std::size_t most,
                                                     const Stop& stop);

@@ -285,8 +285,12 @@ void fragmentation(fuse_req_t req, Ino ino, bool of_volume) {
 Status set_levels(volume::Volume& volume, Ino ino, std::uint32_t count, std::uint32_t reduction) {
   MDFS_TRY_ASSIGN(const geometry::Geometry geometry, volume.image_geometry(ino));
   MDFS_TRY_ASSIGN(const auto stored, volume.stored_levels(ino));
-  return volume.set_levels(ino, count == MDFS_IOC_LEVELS_AUTO ? geometry::useful_level_count(geometry) : count,
-                           reduction == 0 ? stored.second : static_cast<geometry::Reduction>(reduction));
+  if (count == 0 && reduction != 0) return {Errc::kInvalidArgument, "a reduction is kept with stored levels only"};
+  if (count == MDFS_IOC_LEVELS_AUTO) {
+    const unsigned least = reduction == 0 ? 0 : std::min(1u, geometry::level_count(geometry));  // keeps the reduction
+    count = std::max(geometry::useful_level_count(geometry), least);
+  }
+  return volume.set_levels(ino, count, reduction == 0 ? stored.second : static_cast<geometry::Reduction>(reduction));
 }
 
 void levels(fuse_req_t req, Ino ino, const Handle& handle, const mdfs_ioc_levels& in) {

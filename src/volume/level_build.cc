@@ -121,20 +121,12 @@ Result<VolumeImpl::LevelState> VolumeImpl::read_level_once(Inode& inode, LevelJo
 
 // True if an extent under these samples of the image has been written. All others are zero, and so is what stands above
 // them.
-Result<bool> VolumeImpl::has_data(LevelJob& job, const geometry::SampleBox& box) {
+Result<bool> VolumeImpl::has_data(LevelJob& job, geometry::SampleBox box) {
   const geometry::Geometry& image = job.levels[0];
-  const unsigned fast = image.rank - 1;
+  for (unsigned axis = 0; axis < image.rank; ++axis) box.last[axis] = std::min(box.last[axis], image.shape[axis]);
+  const auto [first, last] = geometry::extents_of(image, box);
   MDFS_TRY_ASSIGN(const ObjectUse use, open_objects_.use(job.image));
-  geometry::SampleBox rows = box;
-  for (unsigned axis = 0; axis < image.rank; ++axis) rows.last[axis] = std::min(rows.last[axis], image.shape[axis]);
-  const std::uint64_t end = ceil_div(rows.last[fast], image.extent[fast]);
-  rows.last[fast] = std::min(rows.last[fast], rows.first[fast] + 1);
-  enum class Row : std::uint8_t { kBuilt, kHasData };
-  MDFS_TRY_ASSIGN(const Row row, each_extent<Row>(image, rows, [&](const geometry::Coord& from) -> Result<Row> {
-                    MDFS_TRY_ASSIGN(const auto written, engine_->written_in_row(*use, from, 1, job.stop));
-                    return !written.empty() && written.front() < end ? Row::kHasData : Row::kBuilt;
-                  }));
-  return row == Row::kHasData;
+  return engine_->any_written(*use, {first, last}, job.stop);
 }
 
 Result<VolumeImpl::LevelState> VolumeImpl::need_extent(LevelJob& job, unsigned level, const geometry::Coord& extent) {
@@ -203,20 +195,43 @@ Result<std::optional<std::uint64_t>> VolumeImpl::build_levels_of(Ino ino, std::u
   MDFS_TRY_ASSIGN(const bool found, look_up_levels(job));
   if (!found) return std::optional<std::uint64_t>();
   job.level = std::min(static_cast<unsigned>(job.set->objects.size()), geometry::level_count(job.levels.front()));
-  const geometry::Geometry& top = job.levels[job.level];
-  const geometry::Coord grid = top.grid();
-  const std::uint64_t count = job.level == 0 ? 0 : geometry::extent_count(top.rank, grid);
-  for (std::uint64_t number = from; number < count; ++number) {
-    geometry::Coord extent{};
-    std::uint64_t rest = number;
-    for (unsigned axis = top.rank; axis-- > 0; rest /= grid[axis]) extent[axis] = rest % grid[axis];
-    const Result<LevelState> state = need_extent(job, job.level, extent);
-    if (!state.ok() && state.error().code == Errc::kCancelled) return std::optional(number);
-    MDFS_TRY_ASSIGN(const LevelState reached, state);
-    if (reached == LevelState::kChanged) return std::optional(number);
-    if (reached == LevelState::kCannotBeStored) break;  // a reader computes it
+  if (job.level == 0) return std::optional<std::uint64_t>();
+  std::uint64_t next = from;
+  const Result<LevelState> state = build_box(job, {{}, job.levels[job.level].grid()}, from, next);
+  if (!state.ok() && state.error().code == Errc::kCancelled) return std::optional(next);
+  MDFS_TRY_ASSIGN(const LevelState reached, state);
+  if (reached == LevelState::kChanged) return std::optional(next);
+  return std::optional<std::uint64_t>();  // all are built, or cannot be stored: a reader computes them
+}
+
+// Divides the box, slowest axis first, until there is no data below a part, or it is one extent: what is not there
+// costs nothing. Extents are numbered row by row, so that the numbers in each part follow each other.
+Result<VolumeImpl::LevelState> VolumeImpl::build_box(LevelJob& job, const engine::GridBox& box, std::uint64_t from,
+                                                     std::uint64_t& next) {
+  const geometry::Geometry& geometry = job.levels[job.level];
+  const geometry::Coord grid = geometry.grid();
+  geometry::SampleBox samples;
+  std::uint64_t number = 0, count = 1;
+  std::optional<unsigned> divided;
+  for (unsigned axis = 0; axis < geometry.rank; ++axis) {
+    if (box.first[axis] >= box.last[axis]) return LevelState::kBuilt;
+    number = number * grid[axis] + box.first[axis];
+    count *= box.last[axis] - box.first[axis];
+    samples.first[axis] = box.first[axis] * geometry.extent[axis];
+    samples.last[axis] = std::min(box.last[axis] * geometry.extent[axis], geometry.shape[axis]);
+    if (!divided && box.last[axis] - box.first[axis] > 1) divided = axis;
   }
-  return std::optional<std::uint64_t>();
+  if (number + count <= from) return LevelState::kBuilt;
+  next = std::max(number, from);
+  if (!divided) return need_extent(job, job.level, box.first);
+  MDFS_TRY_ASSIGN(const bool data, has_data(job, job.below(job.level, samples)));
+  if (!data) return LevelState::kBuilt;
+  const std::uint64_t middle = (box.first[*divided] + box.last[*divided]) / 2;
+  engine::GridBox before = box, behind = box;
+  before.last[*divided] = behind.first[*divided] = middle;
+  MDFS_TRY_ASSIGN(const LevelState state, build_box(job, before, from, next));
+  if (state != LevelState::kBuilt) return state;
+  return build_box(job, behind, from, next);
 }
 
 // Every extent below has been built.

@@ -250,7 +250,9 @@ class VolumeImpl final : public MaintainedVolume {
   Result<LevelState> build_extent(LevelJob& job, unsigned level, const geometry::Coord& extent);
   Result<LevelState> store_extent(LevelJob& job, unsigned level, const geometry::Window& window, ConstBytes samples,
                                   LevelGuard::Watch& watch);
-  Result<bool> has_data(LevelJob& job, const geometry::SampleBox& box);
+  Result<bool> has_data(LevelJob& job, geometry::SampleBox box);
+  // Extents of the coarsest stored level, from a number on. `next`: of the one that was reached.
+  Result<LevelState> build_box(LevelJob& job, const engine::GridBox& box, std::uint64_t from, std::uint64_t& next);
   Result<bool> look_up_levels(LevelJob& job);
   Result<bool> has_shape_of(LevelJob& job);
   Result<std::optional<LevelUse>> use_level(LevelJob& job, unsigned level);

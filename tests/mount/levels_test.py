@@ -121,6 +121,10 @@ class Levels(harness.MountTest):
                                                              "new"]),
                                (f"{self.at('scan')}: {few}", [*levels, "--set", "30", "scan"]),
                                ("must be auto, none", [*levels, "--set", "", "scan"]),
+                               ("--set stores some", [*levels, "--reduce", "max", "scan"]),
+                               ("--set stores some", [*levels, "--set", "none", "--reduce", "max", "scan"]),
+                               ("--reduce requires --levels", [*create, "--shape", "9x9", "--levels", "none",
+                                                               "--reduce", "max", "new"]),
                                ("must be mean, nearest", [*levels, "--reduce", "", "scan"])):
             with self.subTest(command=command):
                 command[-1] = self.at(command[-1])
@@ -130,6 +134,16 @@ class Levels(harness.MountTest):
                 self.assertIn(words, result.stderr)
                 self.assertFalse(os.path.exists(self.at("new")))
                 self.assertEqual(self.levels("scan"), [])
+
+    def test_a_small_image_keeps_the_reduction_that_it_was_given(self):
+        labels = np.array([[3, 1, 1, 1]] + 3 * [[1, 1, 1, 1]], "u1")
+        run(MDFS, "image", "create", "--shape", "4x4", "--type", "u8", "--levels", "auto", "--reduce", "nearest",
+            self.at("labels"))
+        write_all(self.at("labels"), labels.tobytes())
+        self.same(f"{self.at('labels')}@/win/l1.npy", labels[::2, ::2])
+        self.assertEqual([level["reduction"] for level in self.levels("labels")], ["nearest"])
+        run(MDFS, "image", "create", "--shape", "4x4", "--type", "u8", "--levels", "auto", self.at("picture"))
+        self.assertEqual(self.levels("picture"), [])
 
     def test_an_idle_volume_builds_levels(self):
         data = self.image("scan", (301, 455))

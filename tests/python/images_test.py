@@ -213,6 +213,8 @@ class ImagesTest(harness.MountTest):
             del out
             for shape in ((3,), (0, 4), ()):
                 self.assertEqual(image.empty(shape).shape, shape)
+            with self.assertRaises(MemoryError):
+                image.empty((1 << 62, 1 << 62))
             self.assertRaises(ValueError, image.empty, (-1, 4))
             self.assertRaises(OSError, image.empty, 1 << 60)
         np.testing.assert_array_equal(last, kept)

@@ -76,6 +76,8 @@ Status levels_command(const LevelsArguments& arguments) {
     MDFS_TRY_ASSIGN(const mdfs_ioc_levels now, image_levels(arguments.path));
     count = now.count;
   }
+  if (count == 0 && reduction != 0)
+    return {Errc::kUsage, arguments.path + ": a reduction is kept with stored levels only: --set stores some"};
   mdfs_ioc_levels levels{};
   if (!arguments.set && reduction == 0) {
     MDFS_TRY_ASSIGN(levels, image_levels(arguments.path));
@@ -113,10 +115,10 @@ void LevelOptions::add_to(CLI::App& command) {
 
 Status LevelOptions::check() const {
   MDFS_TRY_ASSIGN(const std::uint32_t reduction, parse_reduce(reduce));
-  if (!levels && reduction != 0) return {Errc::kUsage, "--reduce requires --levels"};
-  if (!levels) return {};
-  const auto count = parse_level_count("--levels", *levels);
-  return count.ok() ? Status() : Status(count.error());
+  const auto count = parse_level_count("--levels", levels.value_or("none"));
+  if (!count.ok()) return count.error();
+  if (*count == 0 && reduction != 0) return {Errc::kUsage, "--reduce requires --levels"};
+  return {};
 }
 
 Status LevelOptions::check_for(const geometry::Geometry& image, const std::string& name) const {

@@ -5,10 +5,22 @@
 
 #include <algorithm>
 
+#include "base/checked.h"
+#include "engine/map/pages_under.h"
+#include "engine/map/stored_items.h"
 #include "format/strip.h"
+#include "geometry/decompose.h"
 #include "mdfs/ondisk.h"
 
 namespace mdfs::engine {
+namespace {
+
+bool holds(const KnownPage& known, unsigned place) {
+  return known.page->has(place) || std::any_of(known.strips->begin(), known.strips->end(),
+                                               [&](const Strips::Entry& strip) { return strip.has(place); });
+}
+
+}  // namespace
 
 Result<bool> WrittenExtents::contains(const geometry::Coord& extent) const {
   {
@@ -17,9 +29,7 @@ Result<bool> WrittenExtents::contains(const geometry::Coord& extent) const {
   }
   const geometry::PagePlace place = object_.page_of(extent);
   MDFS_TRY_ASSIGN(const KnownPage known, core_.extent_map.page(object_, place.page, false));
-  return known.page->has(place.place) ||
-         std::any_of(known.strips->begin(), known.strips->end(),
-                     [&](const Strips::Entry& strip) { return strip.has(place.place); });
+  return holds(known, place.place);
 }
 
 Result<std::vector<std::uint64_t>> WrittenExtents::in_row(const geometry::Coord& from, std::size_t most,
@@ -34,6 +44,69 @@ Result<std::vector<std::uint64_t>> WrittenExtents::in_row(const geometry::Coord&
   std::vector<std::uint64_t> first(found.begin(), found.end());
   if (first.size() > most) first.resize(most);
   return first;
+}
+
+Status WrittenExtents::each_in(const GridBox& asked, const Stop& stop,
+                               const std::function<Result<bool>(const geometry::Coord&)>& visit) const {
+  const geometry::Coord grid = object_.shape_for(object_.size.load(std::memory_order_acquire)).grid();
+  GridBox box = asked;
+  std::uint64_t count = 1;
+  for (unsigned axis = 0; axis < object_.rank; ++axis) {
+    box.last[axis] = std::min(box.last[axis], grid[axis]);
+    if (box.first[axis] >= box.last[axis]) return {};
+    count = checked_mul(count, box.last[axis] - box.first[axis]).value_or(UINT64_MAX);
+  }
+  if (count <= kFewInBox) {
+    geometry::Coord extent = box.first;
+    do {
+      MDFS_TRY_ASSIGN(const bool written, contains(extent));
+      if (!written) continue;
+      MDFS_TRY_ASSIGN(const bool more, visit(extent));
+      if (!more) return {};
+    } while (geometry::step_in(object_.rank, box.first, box.last, extent));
+    return {};
+  }
+  MDFS_TRY_ASSIGN(const bool goes_on, visit_dirty(box, visit));
+  if (!goes_on) return {};
+  const PagesUnder pages(object_, box);
+  const std::uint64_t last = pages.last();
+  for (std::uint64_t next = pages.first(); next <= last;) {
+    MDFS_TRY(stopped(stop));
+    MDFS_TRY_ASSIGN(const std::vector<std::uint64_t> stored, stored_items(core_, object_, next, last, kItemsAtOnce));
+    if (stored.empty()) return {};
+    for (const std::uint64_t page : stored) {
+      const std::uint64_t in_box = pages.at_or_after(page);
+      next = in_box == page ? page + 1 : in_box;
+      if (in_box != page) break;
+      MDFS_TRY_ASSIGN(const KnownPage known, core_.extent_map.page(object_, page, false));
+      for (unsigned place = 0; place < object_.page_box.places; ++place) {
+        const geometry::Coord extent = object_.extent_of({page, place});
+        if (!holds(known, place) || !box.contains(object_.rank, extent)) continue;
+        MDFS_TRY_ASSIGN(const bool more, visit(extent));
+        if (!more) return {};
+      }
+    }
+  }
+  return {};
+}
+
+Result<bool> WrittenExtents::visit_dirty(const GridBox& box,
+                                         const std::function<Result<bool>(const geometry::Coord&)>& visit) const {
+  std::vector<geometry::Coord> dirty;
+  {
+    const std::lock_guard lock(object_.state_mutex);
+    geometry::Coord last = box.last;
+    for (unsigned axis = 0; axis < object_.rank; ++axis) --last[axis];
+    const auto end = object_.dirty_cache_blocks.upper_bound(object_.extent_index(last));
+    for (auto block = object_.dirty_cache_blocks.lower_bound(object_.extent_index(box.first)); block != end; ++block)
+      if (const geometry::Coord extent = object_.extent_coord(block->first); box.contains(object_.rank, extent))
+        dirty.push_back(extent);
+  }
+  for (const geometry::Coord& extent : dirty) {
+    MDFS_TRY_ASSIGN(const bool more, visit(extent));
+    if (!more) return false;
+  }
+  return true;
 }
 
 Result<std::uint64_t> WrittenExtents::count_stored(const Stop& stop) const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <set>
 #include <vector>
 
@@ -19,13 +20,20 @@ class WrittenExtents {
   // Of the row of the grid along the fastest axis that `from` lies in, and not before it: the first ones, at most
   // `most`, ascending. Fewer: the row has no more. Holds some items of the tree and the answer.
   Result<std::vector<std::uint64_t>> in_row(const geometry::Coord& from, std::size_t most, const Stop& stop) const;
+  // Calls visit(extent) for those in a box of the grid, in any order, until it returns false. The cost depends on
+  // written extents near the box, not on its size. `visit` may change them; one that changes meanwhile may be visited
+  // twice.
+  Status each_in(const GridBox& box, const Stop& stop,
+                 const std::function<Result<bool>(const geometry::Coord&)>& visit) const;
   Result<std::uint64_t> count_stored(const Stop& stop) const;
 
  private:
   static constexpr std::size_t kItemsAtOnce = 16;
+  static constexpr std::uint64_t kFewInBox = 16;  // that are looked up one by one, in cached pages
   // Indices along the fastest axis, of which no more than the first `most` are needed.
   using Found = std::set<std::uint64_t>;
 
+  Result<bool> visit_dirty(const GridBox& box, const std::function<Result<bool>(const geometry::Coord&)>& visit) const;
   void add_place(const geometry::Coord& from, const geometry::PagePlace& place, Found& found) const;
   void add_dirty(const geometry::Coord& from, std::size_t most, Found& found) const;
   Status add_strips(const geometry::Coord& from, std::size_t most, const Stop& stop, Found& found) const;

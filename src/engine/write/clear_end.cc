@@ -12,7 +12,7 @@ Result<bool> Replacer::has_beyond(OpenObject& object, std::uint64_t size_bytes) 
   const std::uint64_t row_bytes = object.grid_row_bytes();
   const std::uint64_t first_row = ceil_div(size_bytes, row_bytes);
   if (!object.is_image()) {
-    MDFS_TRY_ASSIGN(const auto cells, items_between(object, first_row, UINT64_MAX, 1));
+    MDFS_TRY_ASSIGN(const auto cells, stored_items(core_, object, first_row, UINT64_MAX, 1));
     if (!cells.empty()) return true;
     if (size_bytes % row_bytes == 0) return false;
     MDFS_TRY_ASSIGN(const format::FileCell cell, core_.extent_map.cell(object, size_bytes / row_bytes));
@@ -20,11 +20,11 @@ Result<bool> Replacer::has_beyond(OpenObject& object, std::uint64_t size_bytes) 
   }
   const std::uint64_t side = object.page_box.side[0];
   const std::uint64_t pages = object.pages_in_row();
-  MDFS_TRY_ASSIGN(const auto beyond, items_between(object, ceil_div(first_row, side) * pages, UINT64_MAX, 1));
+  MDFS_TRY_ASSIGN(const auto beyond, stored_items(core_, object, ceil_div(first_row, side) * pages, UINT64_MAX, 1));
   if (!beyond.empty()) return true;
   if (first_row % side == 0) return false;
   const std::uint64_t edge = first_row / side;
-  MDFS_TRY_ASSIGN(const auto items, items_between(object, edge * pages, (edge + 1) * pages - 1, SIZE_MAX));
+  MDFS_TRY_ASSIGN(const auto items, stored_items(core_, object, edge * pages, (edge + 1) * pages - 1, SIZE_MAX));
   for (const std::uint64_t number : items) {
     MDFS_TRY_ASSIGN(const KnownPage known, core_.extent_map.page(object, number, false));
     for (unsigned place = 0; place < object.page_box.places; ++place) {

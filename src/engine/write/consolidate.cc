@@ -39,7 +39,7 @@ Result<std::uint64_t> Replacer::consolidate(OpenObject& object, std::uint64_t mo
   Consolidated consolidated;
   constexpr std::uint64_t kLastPage = UINT64_MAX / MDFS_STRIPS_PER_PAGE;
   for (std::uint64_t page = 0; page <= kLastPage && consolidated.bytes < most_bytes; ++page) {
-    MDFS_TRY_ASSIGN(const std::vector<std::uint64_t> next, pages_with_strips(object, page, kLastPage, 1));
+    MDFS_TRY_ASSIGN(const std::vector<std::uint64_t> next, pages_with_strips(core_, object, page, kLastPage, 1));
     if (next.empty()) break;
     page = next.front();
     MDFS_TRY(consolidate_page(object, page, all, consolidated));

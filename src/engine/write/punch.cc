@@ -78,7 +78,7 @@ Status Replacer::free_in_steps(OpenObject& object, std::uint64_t first, std::uin
                                const std::function<Status(Publisher&, std::uint64_t item)>& free_item) {
   for (std::size_t at_once = kItemsInTransaction;;) {
     MDFS_TRY(stopped(stop));
-    MDFS_TRY_ASSIGN(const auto items, items_between(object, first, last, at_once));
+    MDFS_TRY_ASSIGN(const auto items, stored_items(core_, object, first, last, at_once));
     if (items.empty()) return {};
     Publisher::Pages pages;
     const Status changed =

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/core.h"
+#include "engine/map/stored_items.h"
 #include "engine/read/loader.h"
 #include "engine/write/held_extents.h"
 #include "engine/write/publisher.h"
@@ -67,7 +68,6 @@ class Replacer {
   static constexpr std::uint64_t kLeastWindowExtents = 16384;   // are possible with any budget
   static constexpr std::uint64_t kStagedBytes = 256;            // of memory for each extent that waits to be published
   static constexpr std::size_t kItemsInTransaction = 1024;      // freed
-  static constexpr std::uint64_t kFewInRow = 16;                // extents that are looked up one by one
   static constexpr std::size_t kMostCut = 16384;                // extents that a transaction cuts
 
   struct WindowJob;  // window_write.cc
@@ -91,10 +91,6 @@ class Replacer {
   Status stage_batch(OpenObject& object, WindowJob& job, bool keep, const Stop& stop);
   Status publish_window(OpenObject& object, WindowJob& job);
   Status drop_some(OpenObject& object, const std::vector<geometry::Coord>& extents);
-  // The written extents of a row of the grid from `from` on, before `end` along the fastest axis: the first ones, at
-  // most kItemsInTransaction.
-  Result<std::vector<std::uint64_t>> written_before(OpenObject& object, const geometry::Coord& from, std::uint64_t end,
-                                                    const Stop& stop);
   // Behind the closed barrier: exchanges the cached extents for the published ones. Calls `before` with `swapping`
   // held.
   void exchange(OpenObject& object, const std::vector<Staged>& extents, bool keep, const std::function<void()>& before);
@@ -115,10 +111,6 @@ class Replacer {
   Status free_far(OpenObject& object, std::uint64_t first_row, std::size_t items, const Stop& stop);
   Status free_from(OpenObject& object, std::uint64_t row);
   Status free_rows(OpenObject& object, Publisher& publisher, std::uint64_t first_row, std::uint64_t last_row);
-  Result<std::vector<std::uint64_t>> items_between(OpenObject& object, std::uint64_t first, std::uint64_t last,
-                                                   std::size_t limit);
-  Result<std::vector<std::uint64_t>> pages_with_strips(OpenObject& object, std::uint64_t first, std::uint64_t last,
-                                                       std::size_t limit);
   Result<std::uint64_t> last_item(OpenObject& object, std::uint64_t first);
   // Cached extents of [first, last) become clean zeros, or unknown.
   void reset_blocks(OpenObject& object, std::uint64_t first, std::uint64_t last, bool zeros);
@@ -147,7 +139,7 @@ class Replacer {
   Result<bool> holds_block(OpenObject& object, std::uint64_t offset);
   StoredPages stored_pages(OpenObject& object) {
     return [this, &object](std::uint64_t first, std::uint64_t last, std::size_t limit) {
-      return items_between(object, first, last, limit);
+      return stored_items(core_, object, first, last, limit);
     };
   }
   void forget_clean(OpenObject& object, std::uint64_t first, std::uint64_t last);

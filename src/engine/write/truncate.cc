@@ -343,46 +343,10 @@ Status Replacer::free_rows(OpenObject& object, Publisher& publisher, std::uint64
   if (last_row != UINT64_MAX && last_row % side != 0 && (edges.empty() || edges.back() != last_row / side))
     edges.push_back(last_row / side);
   for (const std::uint64_t edge : edges) {
-    MDFS_TRY_ASSIGN(const auto items, items_between(object, edge * pages, (edge + 1) * pages - 1, SIZE_MAX));
+    MDFS_TRY_ASSIGN(const auto items, stored_items(core_, object, edge * pages, (edge + 1) * pages - 1, SIZE_MAX));
     for (const std::uint64_t page : items) MDFS_TRY(publisher.free_in_page(page, rows));
   }
   return inner_first < inner_last ? publisher.free_items(inner_first * pages, inner_last * pages - 1) : Status{};
-}
-
-Result<std::vector<std::uint64_t>> Replacer::items_between(OpenObject& object, std::uint64_t first, std::uint64_t last,
-                                                           std::size_t limit) {
-  const std::uint64_t kind = object.is_image() ? MDFS_KIND_EXTENTS : MDFS_KIND_FILE_CELL;
-  std::vector<std::uint64_t> offsets;
-  for (std::uint64_t next = first; offsets.size() < limit;) {  // so that few values are held at once
-    const std::size_t at_once = std::min(limit - offsets.size(), kItemsInTransaction / 4);
-    MDFS_TRY_ASSIGN(const std::vector<store::Item> items,
-                    core_.store.scan({object.number, kind, next}, {object.number, kind, last}, at_once));
-    for (const store::Item& item : items) offsets.push_back(item.key.offset);
-    if (items.size() < at_once || offsets.back() == last) break;
-    next = offsets.back() + 1;
-  }
-  if (!object.may_have_strips) return offsets;
-  MDFS_TRY_ASSIGN(const std::vector<std::uint64_t> with_strips, pages_with_strips(object, first, last, limit));
-  std::vector<std::uint64_t> both;
-  std::set_union(offsets.begin(), offsets.end(), with_strips.begin(), with_strips.end(), std::back_inserter(both));
-  if (both.size() > limit) both.resize(limit);
-  return both;
-}
-
-// Numbers of pages of [first, last], ascending, that have strips.
-Result<std::vector<std::uint64_t>> Replacer::pages_with_strips(OpenObject& object, std::uint64_t first,
-                                                               std::uint64_t last, std::size_t limit) {
-  constexpr std::uint64_t kLastPage = UINT64_MAX / MDFS_STRIPS_PER_PAGE;
-  std::vector<std::uint64_t> pages;
-  for (std::uint64_t page = first; page <= std::min(last, kLastPage) && pages.size() < limit; ++page) {
-    MDFS_TRY_ASSIGN(const auto items,
-                    core_.store.scan(strip_key(object, page, 0),
-                                     strip_key(object, std::min(last, kLastPage), MDFS_STRIPS_PER_PAGE - 1), 1));
-    if (items.empty()) break;
-    page = items.front().key.offset / MDFS_STRIPS_PER_PAGE;
-    pages.push_back(page);
-  }
-  return pages;
 }
 
 // The highest item at or after `first`, which exists: by halving, since keys are only found upwards.
@@ -391,7 +355,7 @@ Result<std::uint64_t> Replacer::last_item(OpenObject& object, std::uint64_t firs
   std::uint64_t beyond = UINT64_MAX;  // nothing lies at or after it
   while (beyond - found > 1) {
     const std::uint64_t middle = found + (beyond - found) / 2;
-    MDFS_TRY_ASSIGN(const auto items, items_between(object, middle, UINT64_MAX, 1));
+    MDFS_TRY_ASSIGN(const auto items, stored_items(core_, object, middle, UINT64_MAX, 1));
     if (items.empty())
       beyond = middle;
     else
@@ -409,7 +373,7 @@ Status Replacer::free_far(OpenObject& object, std::uint64_t first_row, std::size
   std::uint64_t before = UINT64_MAX;
   while (true) {
     MDFS_TRY(stopped(stop));
-    MDFS_TRY_ASSIGN(const auto items, items_between(object, first_item, UINT64_MAX, items_left + 1));
+    MDFS_TRY_ASSIGN(const auto items, stored_items(core_, object, first_item, UINT64_MAX, items_left + 1));
     if (items.size() <= items_left) return {};
     MDFS_TRY_ASSIGN(const std::uint64_t last, last_item(object, items.front()));
     if (last >= before) return Error{Errc::kCorrupt, fmt::format("extents: page {} lies beyond all images", last)};

@@ -407,48 +407,16 @@ Status Replacer::drop_some(OpenObject& object, const std::vector<geometry::Coord
   return publish_window(object, job);
 }
 
-Result<std::vector<std::uint64_t>> Replacer::written_before(OpenObject& object, const geometry::Coord& from,
-                                                            std::uint64_t end, const Stop& stop) {
-  const unsigned fast = object.rank - 1;
-  const WrittenExtents written(core_, object);
-  if (end - from[fast] > kFewInRow) {
-    MDFS_TRY_ASSIGN(std::vector<std::uint64_t> indices, written.in_row(from, kItemsInTransaction, stop));
-    indices.erase(std::lower_bound(indices.begin(), indices.end(), end), indices.end());
-    return indices;
-  }
-  std::vector<std::uint64_t> indices;
-  for (geometry::Coord extent = from; extent[fast] < end; ++extent[fast]) {
-    MDFS_TRY_ASSIGN(const bool there, written.contains(extent));
-    if (there) indices.push_back(extent[fast]);
-  }
-  return indices;
-}
-
-Status Replacer::drop_extents(OpenObject& object, const GridBox& asked, const Stop& stop) {
-  const geometry::Coord grid = object.shape_for(object.size.load(std::memory_order_acquire)).grid();
-  GridBox box = asked;
-  for (unsigned axis = 0; axis < object.rank; ++axis) {
-    box.last[axis] = std::min(box.last[axis], grid[axis]);
-    if (box.first[axis] >= box.last[axis]) return {};
-  }
-  const unsigned fast = object.rank - 1;
+Status Replacer::drop_extents(OpenObject& object, const GridBox& box, const Stop& stop) {
   std::vector<geometry::Coord> found;
-  geometry::Coord row = box.first;
-  do {
-    for (bool more = true; more;) {
-      MDFS_TRY(stopped(stop));
-      MDFS_TRY_ASSIGN(const auto indices, written_before(object, row, box.last[fast], stop));
-      for (const std::uint64_t index : indices) {
-        row[fast] = index;
-        found.push_back(row);
-      }
-      more = indices.size() == kItemsInTransaction && ++row[fast] < box.last[fast];
-      if (found.size() < kItemsInTransaction) continue;
-      MDFS_TRY(drop_some(object, found));
-      found.clear();
-    }
-    row[fast] = box.first[fast];
-  } while (geometry::step_in(fast, box.first, box.last, row));
+  const auto take = [&](const geometry::Coord& extent) -> Result<bool> {
+    found.push_back(extent);
+    if (found.size() < kItemsInTransaction) return true;
+    MDFS_TRY(drop_some(object, found));
+    found.clear();
+    return true;
+  };
+  MDFS_TRY(WrittenExtents(core_, object).each_in(box, stop, take));
   return found.empty() ? Status() : drop_some(object, found);
 }
 

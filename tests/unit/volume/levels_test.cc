@@ -11,6 +11,8 @@
 #include <thread>
 
 #include "fixture.h"
+#include "geometry/decompose.h"
+#include "geometry/default_extent.h"
 #include "geometry/level.h"
 #include "geometry/reduce.h"
 #include "store/check/check.h"
@@ -356,6 +358,75 @@ TEST_F(LevelsTest, AnIdleVolumeBuildsExtentByExtentUntilAllAreBuilt) {
   EXPECT_OK(volume().stored_levels(ino));  // looked at
   EXPECT_FALSE(build({}));
   expect_levels(volume(), ino, "mounted again");
+}
+
+// Of more extents than could be looked at one by one.
+TEST_F(LevelsTest, WhatIsNotThereCostsNothing) {
+  for (const auto& shape :
+       {std::vector<std::uint64_t>{1, std::uint64_t{1} << 61, 2}, std::vector<std::uint64_t>{1u << 31, 1u << 29},
+        std::vector<std::uint64_t>{1u << 20, 1u << 20, 1, 1u << 10, 1u << 10}}) {
+    const auto rank = static_cast<unsigned>(shape.size());
+    Geometry geometry = made(shape, shape, geometry::default_axes(rank));
+    geometry.extent = geometry::default_extent(rank, geometry.shape, 1, geometry.axes);
+    const unsigned levels = std::min<unsigned>(geometry::level_count(geometry), MDFS_MAX_LEVELS);
+    const std::string name = "image of rank " + std::to_string(rank);
+    const Ino ino = make_image(name, geometry, levels, Reduction::kMax);
+    EXPECT_OK(volume().write(ino, geometry.size_bytes() - 1, ByteVector(1, std::byte{7}), false));
+    EXPECT_FALSE(build({}));
+    Geometry top = geometry;
+    for (unsigned level = 0; level < levels; ++level) top = geometry::geometry_above(top);
+    geometry::Window last;
+    for (unsigned axis = 0; axis < rank; ++axis) {
+      last.start[axis] = top.shape[axis] - 1;
+      last.length[axis] = 1;
+    }
+    ByteVector sample(1);
+    EXPECT_TRUE(*read_level(volume(), ino, levels, last, sample));
+    EXPECT_EQ(sample[0], std::byte{7});
+    EXPECT_OK(volume().allocate(ino, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, geometry.size_bytes() - 2));
+    SetAttributes smaller;
+    smaller.size_bytes = 10;
+    EXPECT_OK(volume().set_attributes(ino, smaller));
+    EXPECT_FALSE(build({}));
+    EXPECT_OK(volume().unlink(kRootIno, name));
+    volume().forget(ino, 1);
+  }
+}
+
+TEST_F(LevelsTest, ABoxOfTheGridHasAWrittenExtentIfOneOfItIsWritten) {
+  const std::string_view axes = "vwzyx";
+  for (unsigned times = 0; times < 40; ++times) {
+    const unsigned rank = 1 + static_cast<unsigned>(below(5));
+    Geometry geometry = made(std::vector<std::uint64_t>(rank, 1), std::vector<std::uint64_t>(rank, 4),
+                             std::string(axes.substr(0, rank)));
+    geometry.extent[0] = 64;
+    for (unsigned axis = 0; axis < rank; ++axis)
+      geometry.shape[axis] = geometry.extent[axis] * (1 + below(rank == 1 ? 500 : rank == 2 ? 30 : 6));
+    const Ino ino = make_image("grid " + std::to_string(times), geometry, 0);
+    for (std::uint64_t count = below(6); count > 0; --count) {
+      write_random(ino, below(geometry.size_bytes()), 1);
+      if (below(2) == 0) EXPECT_OK(volume().fsync(ino, true));
+    }
+    auto& maintained = dynamic_cast<MaintainedVolume&>(volume());
+    const auto object = maintained.open_object(ino);
+    ASSERT_OK(object);
+    const geometry::Coord grid = geometry.grid();
+    for (unsigned boxes = 0; boxes < 60; ++boxes) {
+      engine::GridBox box;
+      for (unsigned axis = 0; axis < rank; ++axis) {
+        box.first[axis] = below(grid[axis]);
+        box.last[axis] = box.first[axis] + 1 + below(grid[axis] - box.first[axis] + 2);
+      }
+      bool expected = false;
+      geometry::Coord at = box.first;
+      do {
+        bool inside = true;
+        for (unsigned axis = 0; axis < rank; ++axis) inside = inside && at[axis] < grid[axis];
+        expected = expected || (inside && *maintained.engine().is_written(**object, at));
+      } while (geometry::step_in(rank, box.first, box.last, at));
+      ASSERT_EQ(*maintained.engine().any_written(**object, box, {}), expected) << "rank " << rank;
+    }
+  }
 }
 
 TEST_F(LevelsTest, LevelsGoWithTheirImageAndLeaveNoBlocks) {
