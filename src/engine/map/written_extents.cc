@@ -46,8 +46,7 @@ Result<std::vector<std::uint64_t>> WrittenExtents::in_row(const geometry::Coord&
   return first;
 }
 
-Status WrittenExtents::each_in(const GridBox& asked, const Stop& stop,
-                               const std::function<Result<bool>(const geometry::Coord&)>& visit) const {
+Status WrittenExtents::each_in(const GridBox& asked, const Stop& stop, const Visit& visit) const {
   const geometry::Coord grid = object_.shape_for(object_.size.load(std::memory_order_acquire)).grid();
   GridBox box = asked;
   std::uint64_t count = 1;
@@ -67,7 +66,10 @@ Status WrittenExtents::each_in(const GridBox& asked, const Stop& stop,
     return {};
   }
   MDFS_TRY_ASSIGN(const bool goes_on, visit_dirty(box, visit));
-  if (!goes_on) return {};
+  return goes_on ? each_stored_in(box, stop, visit) : Status{};
+}
+
+Status WrittenExtents::each_stored_in(const GridBox& box, const Stop& stop, const Visit& visit) const {
   const PagesUnder pages(object_, box);
   const std::uint64_t last = pages.last();
   for (std::uint64_t next = pages.first(); next <= last;) {
@@ -90,8 +92,7 @@ Status WrittenExtents::each_in(const GridBox& asked, const Stop& stop,
   return {};
 }
 
-Result<bool> WrittenExtents::visit_dirty(const GridBox& box,
-                                         const std::function<Result<bool>(const geometry::Coord&)>& visit) const {
+Result<bool> WrittenExtents::visit_dirty(const GridBox& box, const Visit& visit) const {
   std::vector<geometry::Coord> dirty;
   {
     const std::lock_guard lock(object_.state_mutex);

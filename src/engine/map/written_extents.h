@@ -14,6 +14,8 @@ namespace mdfs::engine {
 // Stored, in strips or dirty. Any thread; what changes meanwhile is seen or not.
 class WrittenExtents {
  public:
+  using Visit = std::function<Result<bool>(const geometry::Coord&)>;
+
   WrittenExtents(Core& core, OpenObject& object) : core_(core), object_(object) {}
 
   Result<bool> contains(const geometry::Coord& extent) const;
@@ -23,8 +25,9 @@ class WrittenExtents {
   // Calls visit(extent) for those in a box of the grid, in any order, until it returns false. The cost depends on
   // written extents near the box, not on its size. `visit` may change them; one that changes meanwhile may be visited
   // twice.
-  Status each_in(const GridBox& box, const Stop& stop,
-                 const std::function<Result<bool>(const geometry::Coord&)>& visit) const;
+  Status each_in(const GridBox& box, const Stop& stop, const Visit& visit) const;
+  // Those of a part of the grid that records or strips have. One that is dirty may be among them.
+  Status each_stored_in(const GridBox& box, const Stop& stop, const Visit& visit) const;
   Result<std::uint64_t> count_stored(const Stop& stop) const;
 
  private:
@@ -33,7 +36,7 @@ class WrittenExtents {
   // Indices along the fastest axis, of which no more than the first `most` are needed.
   using Found = std::set<std::uint64_t>;
 
-  Result<bool> visit_dirty(const GridBox& box, const std::function<Result<bool>(const geometry::Coord&)>& visit) const;
+  Result<bool> visit_dirty(const GridBox& box, const Visit& visit) const;
   void add_place(const geometry::Coord& from, const geometry::PagePlace& place, Found& found) const;
   void add_dirty(const geometry::Coord& from, std::size_t most, Found& found) const;
   Status add_strips(const geometry::Coord& from, std::size_t most, const Stop& stop, Found& found) const;

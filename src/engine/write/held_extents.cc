@@ -6,15 +6,13 @@
 #include <set>
 
 #include "base/checked.h"
-#include "engine/map/pages_under.h"
+#include "engine/map/written_extents.h"
 
 namespace mdfs::engine {
 
 namespace {
 
 using geometry::Coord;
-
-constexpr std::size_t kPagesAtOnce = 64;
 
 // The part of a box that lies in one extent; no pieces if there is none.
 std::vector<geometry::Piece> piece_in(const OpenObject& object, const geometry::Box& box, const Coord& coord) {
@@ -42,7 +40,7 @@ HeldExtent held_extent(const OpenObject& object, const std::vector<geometry::Ran
 }  // namespace
 
 Status each_held_extent(Core& core, OpenObject& object, std::uint64_t offset, std::uint64_t length,
-                        const StoredPages& stored_pages, const std::function<Status(const HeldExtent&)>& visit) {
+                        const std::function<Status(const HeldExtent&)>& visit) {
   if (length == 0) return {};
   const std::vector<geometry::RangeBox> boxes =
       geometry::range_boxes(object.rank, object.array().shape, offset, length);
@@ -60,34 +58,21 @@ Status each_held_extent(Core& core, OpenObject& object, std::uint64_t offset, st
   }
   for (const std::uint64_t index : dirty) MDFS_TRY(visit(held_extent(object, boxes, object.extent_coord(index))));
 
+  const WrittenExtents written(core, object);
   for (std::size_t number = 0; number < boxes.size(); ++number) {
     const GridBox extents = extents_under(object, boxes[number].box);
-    const PagesUnder pages(object, extents);
     const auto is_before = [&](const Coord& coord) {  // an earlier box has shown it
       return std::any_of(boxes.begin(), boxes.begin() + static_cast<std::ptrdiff_t>(number),
                          [&](const geometry::RangeBox& range) {
                            return extents_under(object, range.box).contains(object.rank, coord);
                          });
     };
-    const std::uint64_t last = pages.last();
-    for (std::uint64_t next = pages.first(); next <= last;) {
-      MDFS_TRY_ASSIGN(const std::vector<std::uint64_t> stored, stored_pages(next, last, kPagesAtOnce));
-      if (stored.empty()) break;
-      for (const std::uint64_t page : stored) {
-        const std::uint64_t in_box = pages.at_or_after(page);
-        next = in_box == page ? page + 1 : in_box;
-        if (in_box != page) break;
-        MDFS_TRY_ASSIGN(const KnownPage known, core.extent_map.page(object, page, false));
-        std::uint64_t live = 0;
-        for (const Strips::Entry& entry : *known.strips) live |= entry.live;
-        for (unsigned place = 0; place < object.page_box.places; ++place) {
-          if (!known.page->has(place) && (live >> place & 1) == 0) continue;
-          const Coord coord = object.extent_of({page, place});
-          if (!extents.contains(object.rank, coord) || is_before(coord)) continue;
-          if (!dirty.contains(object.extent_index(coord))) MDFS_TRY(visit(held_extent(object, boxes, coord)));
-        }
-      }
-    }
+    const auto visit_once = [&](const Coord& coord) -> Result<bool> {
+      if (!is_before(coord) && !dirty.contains(object.extent_index(coord)))
+        MDFS_TRY(visit(held_extent(object, boxes, coord)));
+      return true;
+    };
+    MDFS_TRY(written.each_stored_in(extents, {}, visit_once));
   }
   return {};
 }

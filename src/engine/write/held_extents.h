@@ -17,15 +17,11 @@ struct HeldExtent {
   std::vector<geometry::Piece> pieces;  // in_box is not set
 };
 
-// Numbers of the stored pages of [first, last], ascending, at most `limit`.
-using StoredPages =
-    std::function<Result<std::vector<std::uint64_t>>(std::uint64_t first, std::uint64_t last, std::size_t limit)>;
-
 // Finds the extents of an image that hold some of the bytes [offset, offset + length); all other bytes are zero. The
 // cost depends on stored and dirty extents near the range, never on its length. The caller holds its part of the grid,
 // so that no extent becomes dirty meanwhile. Calls `visit` once for each extent, dirty ones first. An error of `visit`
 // ends the walk.
 Status each_held_extent(Core& core, OpenObject& object, std::uint64_t offset, std::uint64_t length,
-                        const StoredPages& stored_pages, const std::function<Status(const HeldExtent&)>& visit);
+                        const std::function<Status(const HeldExtent&)>& visit);
 
 }  // namespace mdfs::engine

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/checked.h"
+#include "engine/map/stored_items.h"
 #include "engine/write/replacer.h"
 #include "mdfs/ondisk.h"
 
@@ -48,7 +49,7 @@ Status Replacer::punch(OpenObject& object, std::uint64_t offset, std::uint64_t l
 
 // Bytes of an image. Extents that hold nothing stay as they are.
 Status Replacer::zero_held(OpenObject& object, std::uint64_t offset, std::uint64_t length, const Stop& stop) {
-  return each_held_extent(core_, object, offset, length, stored_pages(object), [&](const HeldExtent& held) -> Status {
+  return each_held_extent(core_, object, offset, length, [&](const HeldExtent& held) -> Status {
     MDFS_TRY(stopped(stop));
     return writer_.zero_extent(object, held, offset + length, store::Purpose::kFreeing);
   });

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "engine/core.h"
-#include "engine/map/stored_items.h"
 #include "engine/read/loader.h"
 #include "engine/write/held_extents.h"
 #include "engine/write/publisher.h"
@@ -137,11 +136,6 @@ class Replacer {
   Status zero_held(OpenObject& object, std::uint64_t offset, std::uint64_t length, const Stop& stop);
   Status zero_in_block(OpenObject& object, std::uint64_t offset, std::uint64_t length);
   Result<bool> holds_block(OpenObject& object, std::uint64_t offset);
-  StoredPages stored_pages(OpenObject& object) {
-    return [this, &object](std::uint64_t first, std::uint64_t last, std::size_t limit) {
-      return stored_items(core_, object, first, last, limit);
-    };
-  }
   void forget_clean(OpenObject& object, std::uint64_t first, std::uint64_t last);
   void zero_blocks(OpenObject& object, std::uint64_t first_block, std::uint64_t last_block);
 

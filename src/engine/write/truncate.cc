@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/checked.h"
+#include "engine/map/stored_items.h"
 #include "engine/write/held_extents.h"
 #include "engine/write/replacer.h"
 #include "geometry/copy_box.h"
@@ -146,12 +147,12 @@ Result<bool> Replacer::is_small_cut(OpenObject& object, std::uint64_t size_bytes
   const std::uint64_t end = std::min(object.size.load(std::memory_order_acquire),
                                      checked_mul(size_bytes / band_bytes + 1, band_bytes).value_or(UINT64_MAX));
   std::size_t held = 0;
-  const Status counted = each_held_extent(core_, object, size_bytes, end - size_bytes, stored_pages(object),
-                                          [&](const HeldExtent&) -> Status {
-                                            MDFS_TRY(stopped(stop));
-                                            if (++held > kMostCut) return {Errc::kTooBig, "cut"};
-                                            return {};
-                                          });
+  const Status counted =
+      each_held_extent(core_, object, size_bytes, end - size_bytes, [&](const HeldExtent&) -> Status {
+        MDFS_TRY(stopped(stop));
+        if (++held > kMostCut) return {Errc::kTooBig, "cut"};
+        return {};
+      });
   if (!counted.ok() && held <= kMostCut) return counted.error();
   return held <= kMostCut;
 }
@@ -268,7 +269,7 @@ Status Replacer::cut_row(OpenObject& object, std::uint64_t size_bytes, Cut& cut,
     lost.push_back(held);
     return {};
   };
-  MDFS_TRY(each_held_extent(core_, object, size_bytes, row_end - size_bytes, stored_pages(object), add));
+  MDFS_TRY(each_held_extent(core_, object, size_bytes, row_end - size_bytes, add));
   std::sort(lost.begin(), lost.end(), [](const HeldExtent& a, const HeldExtent& b) { return a.index < b.index; });
   std::vector<Staged> batch;
   const auto stage_batch = [&]() -> Status {
