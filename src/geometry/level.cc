@@ -129,13 +129,17 @@ SampleBox extents_of(const Geometry& geometry, const SampleBox& box) {
   return extents;
 }
 
-SampleBox whole_extents(const Geometry& geometry, const SampleBox& box) {
-  SampleBox whole = extents_of(geometry, box);
+SampleBox samples_of(const Geometry& geometry, const SampleBox& extents) {
+  SampleBox samples;
   for (unsigned axis = 0; axis < geometry.rank; ++axis) {
-    whole.first[axis] *= geometry.extent[axis];
-    whole.last[axis] = checked_mul(whole.last[axis], geometry.extent[axis]).value_or(UINT64_MAX);
+    samples.first[axis] = checked_mul(extents.first[axis], geometry.extent[axis]).value_or(UINT64_MAX);
+    samples.last[axis] = checked_mul(extents.last[axis], geometry.extent[axis]).value_or(UINT64_MAX);
   }
-  return whole;
+  return samples;
+}
+
+SampleBox whole_extents(const Geometry& geometry, const SampleBox& box) {
+  return samples_of(geometry, extents_of(geometry, box));
 }
 
 SampleBox box_of_bytes(unsigned rank, const Coord& lengths, std::uint64_t sample_bytes, std::uint64_t offset,

@@ -47,8 +47,10 @@ SampleBox box_of(const Geometry& geometry, const Window& window);
 // without regard to the end of the image.
 SampleBox box_above(const Geometry& upper, const SampleBox& box);
 SampleBox box_below(const Geometry& upper, const SampleBox& box);
-// The extents that hold any of these samples: their indices in the grid, and their samples.
+// The extents that hold any of these samples, as a box of the grid; the samples of a box of the grid, without regard to
+// the end of the image; and both in one: the samples of all extents that hold any of these.
 SampleBox extents_of(const Geometry& geometry, const SampleBox& box);
+SampleBox samples_of(const Geometry& geometry, const SampleBox& extents);
 SampleBox whole_extents(const Geometry& geometry, const SampleBox& box);
 // A box around bytes [offset, offset + length) of an array of these lengths, whose first axis has no end. Not empty
 // unless `length` is 0.

@@ -35,7 +35,7 @@ Result<bool> VolumeImpl::read_level(Ino ino, unsigned level, const geometry::Win
   for (unsigned attempt = 1;; ++attempt) {
     MDFS_TRY(engine::stopped(stop));
     if (attempt > most_attempts) return false;
-    LevelJob job{*pin, stop, level, window, offset, length, {}, 0, {}, {}, {}, {}};
+    LevelJob job{.image = *pin, .stop = stop, .level = level, .window = window, .offset = offset, .length = length};
     MDFS_TRY_ASSIGN(const bool found, look_up_levels(job));
     if (!found || level == 0 || level > job.set->objects.size()) return false;
     MDFS_TRY(geometry::check(job.levels[level], window));
@@ -191,7 +191,7 @@ Result<std::optional<std::uint64_t>> VolumeImpl::build_levels_of(Ino ino, std::u
                                                                  const engine::Stop& stop) {
   const Pin pin = table_.pin(ino);
   pin->levels_built = true;  // a writer that comes now makes it false
-  LevelJob job{*pin, stop, 0, {}, 0, 0, pause, 0, {}, {}, {}, {}};
+  LevelJob job{.image = *pin, .stop = stop, .pause = pause};
   MDFS_TRY_ASSIGN(const bool found, look_up_levels(job));
   if (!found) return std::optional<std::uint64_t>();
   job.level = std::min(static_cast<unsigned>(job.set->objects.size()), geometry::level_count(job.levels.front()));
@@ -210,20 +210,18 @@ Result<VolumeImpl::LevelState> VolumeImpl::build_box(LevelJob& job, const engine
                                                      std::uint64_t& next) {
   const geometry::Geometry& geometry = job.levels[job.level];
   const geometry::Coord grid = geometry.grid();
-  geometry::SampleBox samples;
   std::uint64_t number = 0, count = 1;
   std::optional<unsigned> divided;
   for (unsigned axis = 0; axis < geometry.rank; ++axis) {
     if (box.first[axis] >= box.last[axis]) return LevelState::kBuilt;
     number = number * grid[axis] + box.first[axis];
     count *= box.last[axis] - box.first[axis];
-    samples.first[axis] = box.first[axis] * geometry.extent[axis];
-    samples.last[axis] = std::min(box.last[axis] * geometry.extent[axis], geometry.shape[axis]);
     if (!divided && box.last[axis] - box.first[axis] > 1) divided = axis;
   }
   if (number + count <= from) return LevelState::kBuilt;
   next = std::max(number, from);
   if (!divided) return need_extent(job, job.level, box.first);
+  const geometry::SampleBox samples = geometry::samples_of(geometry, {box.first, box.last});
   MDFS_TRY_ASSIGN(const bool data, has_data(job, job.below(job.level, samples)));
   if (!data) return LevelState::kBuilt;
   const std::uint64_t middle = (box.first[*divided] + box.last[*divided]) / 2;
@@ -302,8 +300,8 @@ Status VolumeImpl::reduce_extent(LevelJob& job, unsigned level, const geometry::
   const unsigned rank = below.rank;
   geometry::ReducedBox all{{1, 1, 1}, {1, 1, 1}, below.channels};
   const unsigned first = geometry::first_axis_in_box(rank);
-  std::uint64_t outer = 1;  // steps along the axes before the planes
-  for (unsigned axis = 0; axis < first; ++axis) outer *= source.length[axis];
+  geometry::Coord end{};  // along the axes before the planes
+  for (unsigned axis = 0; axis < first; ++axis) end[axis] = source.start[axis] + source.length[axis];
   for (unsigned axis = first; axis < rank; ++axis) {
     all.length[geometry::place_in_box(rank, axis)] = source.length[axis];
     all.step[geometry::place_in_box(rank, axis)] = halved[axis] ? 2 : 1;
@@ -311,40 +309,43 @@ Status VolumeImpl::reduce_extent(LevelJob& job, unsigned level, const geometry::
   const std::uint64_t row_bytes = all.length[2] * below.sample_bytes();
   const std::uint64_t at_once = std::max<std::uint64_t>(1, kPieceBytes / (all.step[0] * all.step[1] * row_bytes));
   const std::uint64_t into_row = all.result(2) * below.sample_bytes();
-  for (std::uint64_t numbered = 0; numbered < outer * all.result(0); ++numbered) {
-    const std::uint64_t plane = numbered % all.result(0);
-    geometry::Window step = source;
-    std::uint64_t rest = numbered / all.result(0);
-    for (unsigned axis = first; axis > 0; --axis) {
-      step.start[axis - 1] += rest % source.length[axis - 1];
-      step.length[axis - 1] = 1;
-      rest /= source.length[axis - 1];
+  std::uint64_t done = 0;  // bytes of the extent
+  geometry::Coord index = source.start;
+  do {
+    geometry::Window part = source;
+    for (unsigned axis = 0; axis < first; ++axis) {
+      part.start[axis] = index[axis];
+      part.length[axis] = 1;
     }
-    for (std::uint64_t row = 0; row < all.result(1); row += at_once) {
-      geometry::ReducedBox box = all;
-      const std::array<std::uint64_t, 3> start = {plane * all.step[0], row * all.step[1], 0};
-      box.length[0] = std::min(all.step[0], all.length[0] - start[0]);
-      box.length[1] = std::min(at_once * all.step[1], all.length[1] - start[1]);
-      geometry::Window part = step;
-      for (unsigned axis = first; axis < rank; ++axis) {
-        part.start[axis] += start[geometry::place_in_box(rank, axis)];
-        part.length[axis] = box.length[geometry::place_in_box(rank, axis)];
+    for (std::uint64_t plane = 0; plane < all.length[0]; plane += all.step[0]) {
+      for (std::uint64_t row = 0; row < all.length[1]; row += at_once * all.step[1]) {
+        geometry::ReducedBox box = all;
+        const std::array<std::uint64_t, 3> start = {plane, row, 0};
+        box.length[0] = std::min(all.step[0], all.length[0] - plane);
+        box.length[1] = std::min(at_once * all.step[1], all.length[1] - row);
+        for (unsigned axis = first; axis < rank; ++axis) {
+          part.start[axis] = source.start[axis] + start[geometry::place_in_box(rank, axis)];
+          part.length[axis] = box.length[geometry::place_in_box(rank, axis)];
+        }
+        MDFS_TRY(read_below(job, level, part));
+        const std::uint64_t bytes = box.result(1) * into_row;
+        geometry::reduce(job.set->reduction, below.type, box, job.piece, into.subspan(done, bytes));
+        done += bytes;
       }
-      job.piece.resize(geometry::window_bytes(below, part));
-      if (level == 1) {
-        MDFS_TRY(with_window(job.image, part, [&](engine::OpenObject& object, const geometry::Geometry&) {
-          return engine_->read_window(object, part, 0, job.piece, job.stop);
-        }));
-      } else {
-        MDFS_TRY_ASSIGN(const LevelUse use, LevelUse::begin(table_, open_objects_, job.set->objects[level - 2]));
-        MDFS_TRY(engine_->read_window(*use, part, 0, job.piece, job.stop));
-      }
-      const std::uint64_t rows = box.result(1);
-      geometry::reduce(job.set->reduction, below.type, box, job.piece,
-                       into.subspan((numbered * all.result(1) + row) * into_row, rows * into_row));
     }
-  }
+  } while (geometry::step_in(first, source.start, end, index));
   return {};
+}
+
+// Into job.piece: a window of the image, or of the level below.
+Status VolumeImpl::read_below(LevelJob& job, unsigned level, const geometry::Window& window) {
+  job.piece.resize(geometry::window_bytes(job.levels[level - 1], window));
+  if (level == 1)
+    return with_window(job.image, window, [&](engine::OpenObject& object, const geometry::Geometry&) {
+      return engine_->read_window(object, window, 0, job.piece, job.stop);
+    });
+  MDFS_TRY_ASSIGN(const LevelUse use, LevelUse::begin(table_, open_objects_, job.set->objects[level - 2]));
+  return engine_->read_window(*use, window, 0, job.piece, job.stop);
 }
 
 Result<VolumeImpl::LevelState> VolumeImpl::store_extent(LevelJob& job, unsigned level, const geometry::Window& window,

@@ -16,13 +16,13 @@ struct VolumeImpl::LevelJob {
   Inode& image;
   const engine::Stop& stop;
   unsigned level = 0;
-  geometry::Window window;
-  std::uint64_t offset = 0, length = 0;  // of the window's bytes
-  const engine::Stop& pause;             // asked before an extent is built, but the first one
-  unsigned built = 0;                    // extents
-  std::shared_ptr<const LevelSet> set;
-  std::vector<geometry::Geometry> levels;  // the image, and each stored level
-  ByteVector extent, piece;                // of the extent that is being built
+  geometry::Window window{};
+  std::uint64_t offset = 0, length = 0;      // of the window's bytes
+  engine::Stop pause{};                      // asked before an extent is built, but the first one
+  unsigned built = 0;                        // extents
+  std::shared_ptr<const LevelSet> set{};     // this and the next: of look_up_levels()
+  std::vector<geometry::Geometry> levels{};  // the image, and each stored level
+  ByteVector extent{}, piece{};              // of the extent that is being built
 
   // The samples of the image that samples of a level are made of.
   geometry::SampleBox below(unsigned n, geometry::SampleBox box) const {

@@ -52,13 +52,9 @@ Status VolumeImpl::forget_extents(LevelJob& job, unsigned level, const std::vect
   const geometry::Geometry& geometry = job.levels[level];
   for (const geometry::Coord& extent : extents) {
     engine::GridBox box{extent, extent};
-    geometry::SampleBox samples;
-    for (unsigned axis = 0; axis < geometry.rank; ++axis) {
-      ++box.last[axis];
-      samples.first[axis] = extent[axis] * geometry.extent[axis];
-      samples.last[axis] = box.last[axis] * geometry.extent[axis];
-    }
-    const LevelGuard::Write forgetting(job.image.level_guard, geometry.rank, job.below(level, samples));
+    for (unsigned axis = 0; axis < geometry.rank; ++axis) ++box.last[axis];
+    const LevelGuard::Write forgetting(job.image.level_guard, geometry.rank,
+                                       job.below(level, geometry::samples_of(geometry, {box.first, box.last})));
     MDFS_TRY(with_room([&] { return engine_->drop_extents(*use, box, {}); }));
   }
   return {};
@@ -69,7 +65,7 @@ Result<bool> VolumeImpl::forget_level_extents(Ino object, const std::vector<std:
   if (!name) return false;
   const Pin pin = table_.pin(name->image);
   const engine::Stop never;
-  LevelJob job{*pin, never, name->level, {}, 0, 0, {}, 0, {}, {}, {}, {}};
+  LevelJob job{.image = *pin, .stop = never, .level = name->level};
   MDFS_TRY_ASSIGN(const bool found, look_up_levels(job));
   if (!found || job.set->objects.size() < name->level || job.set->objects[name->level - 1] != object) return false;
   std::vector<geometry::Coord> extents;

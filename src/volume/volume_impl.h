@@ -259,6 +259,7 @@ class VolumeImpl final : public MaintainedVolume {
   Result<LevelState> write_back_below(LevelJob& job);
   Result<LevelState> is_built_below(LevelJob& job, unsigned level, const geometry::Window& window);
   Status reduce_extent(LevelJob& job, unsigned level, const geometry::Window& window, MutableBytes into);
+  Status read_below(LevelJob& job, unsigned level, const geometry::Window& window);
   // After an error of a read of the level: forgets its extents in the box that cannot be read. kChanged: read again.
   // The error, if it has another reason.
   Result<LevelState> forget_unreadable(LevelJob& job, unsigned level, const geometry::SampleBox& box,
