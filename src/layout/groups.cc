@@ -29,7 +29,7 @@ std::uint64_t Groups::order_of(const geometry::Coord& extent) const {
   const std::uint64_t row = extent[rank_ - 2];
   std::uint64_t band = row / rows_;
   std::uint64_t step = 0;  // along the axes before the last two
-  for (unsigned axis = 0; axis + 2 < rank_; ++axis) step = (axis == 0 ? 0 : step * grid_[axis]) + extent[axis];
+  for (unsigned axis = 0; axis + 2 < rank_; ++axis) step = step * grid_[axis] + extent[axis];
   if (rank_ > 2) band += step * ceil_div(grid_[rank_ - 2], rows_);
   return (band * padded_ + extent[rank_ - 1]) * rows_ + row % rows_;
 }

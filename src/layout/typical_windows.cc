@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "base/checked.h"
+#include "geometry/decompose.h"
 
 namespace mdfs::layout {
 namespace {
@@ -83,15 +84,13 @@ std::uint64_t ExtentFinder::key(const Coord& index) const {
 
 void ExtentFinder::find(const WindowAt& window, std::vector<std::uint32_t>& found) const {
   found.clear();
+  Coord end{};
+  for (unsigned axis = 0; axis < rank_; ++axis) end[axis] = window.start[axis] + window.length[axis];
   Coord index = window.start;
-  for (unsigned axis = rank_; axis > 0;) {
+  do {
     const auto number = numbers_.find(key(index));
     if (number != numbers_.end()) found.push_back(number->second);
-    for (axis = rank_; axis > 0; --axis) {
-      if (++index[axis - 1] < window.start[axis - 1] + window.length[axis - 1]) break;
-      index[axis - 1] = window.start[axis - 1];
-    }
-  }
+  } while (geometry::step_in(rank_, window.start, end, index));
 }
 
 DiskShares::DiskShares(std::span<const ExtentPlace> fresh, std::uint32_t block_size) {

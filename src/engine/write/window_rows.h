@@ -11,8 +11,7 @@
 namespace mdfs::engine {
 
 // One window of one image. Boxes count bytes along the fastest axis, as byte_box() gives them. Lengths here count the
-// window's own bytes, which are fewer for a window of one channel. Rows are numbered in
-// row-major order of the box.
+// window's own bytes, which are fewer for a window of one channel. Rows are numbered in row-major order of the box.
 class WindowRows {
  public:
   // `box` lies inside `window_box`, the box of `window`.
