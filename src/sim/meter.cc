@@ -53,8 +53,7 @@ class Transfer {
 
 }  // namespace
 
-MeterReading meter(std::span<const MeteredBlock> blocks) {
-  MeterReading reading;
+void add_transfers(std::span<const MeteredBlock> blocks, MeterReading& reading) {
   std::map<std::uint64_t, Transfer> under_way;  // by client
   for (const MeteredBlock& block : blocks) {
     const auto last = under_way.find(block.client);
@@ -69,7 +68,6 @@ MeterReading meter(std::span<const MeteredBlock> blocks) {
     under_way.emplace(block.client, Transfer(block));
   }
   for (const auto& [client, transfer] : under_way) transfer.count_in(reading);
-  return reading;
 }
 
 }  // namespace mdfs::sim

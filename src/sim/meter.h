@@ -40,8 +40,8 @@ struct MeterReading {
   Transfers sequential_read, random_read, sequential_write, random_write;
 };
 
-// Blocks in the order of their requests. Those of different clients may overlap; so may those of one client, such as
-// blocks that are read ahead.
-MeterReading meter(std::span<const MeteredBlock> blocks);
+// Adds the transfers of these blocks, which come in the order of their requests. Those of different clients may
+// overlap; so may those of one client, such as blocks that are read ahead.
+void add_transfers(std::span<const MeteredBlock> blocks, MeterReading& reading);
 
 }  // namespace mdfs::sim

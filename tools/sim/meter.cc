@@ -48,33 +48,20 @@ sim::MeteredBlock block_of(const TracedLoad& load, std::size_t entry) {
   return block;
 }
 
-void add(sim::Transfers& sum, const sim::Transfers& other) {
-  sum.count += other.count;
-  sum.blocks += other.blocks;
-  sum.bytes += other.bytes;
-  sum.transfer_s += other.transfer_s;
-  sum.latency_s += other.latency_s;
-  sum.most_latency_s = std::max(sum.most_latency_s, other.most_latency_s);
-}
-
 // Over all replications.
 sim::MeterReading read_meter(const TracedLoad& load) {
-  sim::MeterReading sum;
+  std::vector<sim::MeteredBlock> blocks;
+  for (std::size_t i = 0; i < load.entries.size(); ++i) blocks.push_back(block_of(load, i));
+  sim::MeterReading reading;
   for (unsigned run = 0; run < load.replications; ++run) {
-    std::vector<sim::MeteredBlock> blocks;
-    for (std::size_t i = 0; i < load.entries.size(); ++i) {
-      sim::MeteredBlock& block = blocks.emplace_back(block_of(load, i));
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
       const sim::TraceEntry& asked = load.entries[i];
-      block.begin_s = asked.after ? std::max(asked.time_s, blocks[*asked.after].end_s) : asked.time_s;
-      block.end_s = block.begin_s + load.result.delays_s[run * load.entries.size() + i];
+      blocks[i].begin_s = asked.after ? std::max(asked.time_s, blocks[*asked.after].end_s) : asked.time_s;
+      blocks[i].end_s = blocks[i].begin_s + load.result.delays_s[run * blocks.size() + i];
     }
-    const sim::MeterReading one = sim::meter(blocks);
-    add(sum.sequential_read, one.sequential_read);
-    add(sum.random_read, one.random_read);
-    add(sum.sequential_write, one.sequential_write);
-    add(sum.random_write, one.random_write);
+    sim::add_transfers(blocks, reading);
   }
-  return sum;
+  return reading;
 }
 
 Status run_meter(const TraceOptions& options) {

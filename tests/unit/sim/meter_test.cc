@@ -19,9 +19,15 @@ MeteredBlock block(std::uint64_t client, std::uint64_t first_byte, double begin_
           .end_s = end_s};
 }
 
+MeterReading read(const std::vector<MeteredBlock>& blocks) {
+  MeterReading reading;
+  add_transfers(blocks, reading);
+  return reading;
+}
+
 TEST(MeterTest, BlocksThatFollowEachOtherAreOneSequentialTransfer) {
   const std::vector<MeteredBlock> blocks = {block(1, 0, 1, 3), block(1, 100, 4, 5), block(1, 200, 5.5, 6)};
-  const MeterReading reading = meter(blocks);
+  const MeterReading reading = read(blocks);
   EXPECT_EQ(reading.sequential_read.count, 1u);
   EXPECT_EQ(reading.sequential_read.blocks, 3u);
   EXPECT_EQ(reading.sequential_read.bytes, 300u);
@@ -35,7 +41,7 @@ TEST(MeterTest, AnotherPlaceFileDirectionOrClientIsAnotherTransfer) {
   std::vector<MeteredBlock> blocks = {block(1, 0, 0, 1),   block(1, 300, 1, 2), block(1, 400, 2, 3, true),
                                       block(1, 500, 3, 4), block(2, 600, 4, 5), block(1, 600, 5, 6)};
   blocks.back().object = 10;
-  const MeterReading reading = meter(blocks);
+  const MeterReading reading = read(blocks);
   EXPECT_EQ(reading.random_read.count, 5u);
   EXPECT_EQ(reading.random_write.count, 1u);
   EXPECT_EQ(reading.sequential_read.count + reading.sequential_write.count, 0u);
@@ -45,7 +51,7 @@ TEST(MeterTest, AnotherPlaceFileDirectionOrClientIsAnotherTransfer) {
 TEST(MeterTest, ClientsBesideEachOtherHaveTransfersOfTheirOwn) {
   const std::vector<MeteredBlock> blocks = {block(1, 0, 0, 1, true), block(2, 50, 0, 2, true),
                                             block(1, 100, 3, 4, true), block(2, 150, 2, 3, true)};
-  const MeterReading reading = meter(blocks);
+  const MeterReading reading = read(blocks);
   EXPECT_EQ(reading.sequential_write.count, 2u);
   EXPECT_DOUBLE_EQ(reading.sequential_write.latency_s, 2);
   EXPECT_DOUBLE_EQ(reading.sequential_write.most_latency_s, 2);
@@ -54,7 +60,7 @@ TEST(MeterTest, ClientsBesideEachOtherHaveTransfersOfTheirOwn) {
 
 TEST(MeterTest, BlocksThatOverlapCountTheirTimeOnce) {
   const std::vector<MeteredBlock> blocks = {block(1, 0, 0, 4), block(1, 100, 1, 3), block(1, 200, 2, 6)};
-  const MeterReading reading = meter(blocks);
+  const MeterReading reading = read(blocks);
   EXPECT_DOUBLE_EQ(reading.sequential_read.transfer_s, 6);
   EXPECT_DOUBLE_EQ(reading.sequential_read.latency_s, 0);
 }
@@ -62,8 +68,8 @@ TEST(MeterTest, BlocksThatOverlapCountTheirTimeOnce) {
 TEST(MeterTest, BytesThatAreApartNeverGoOn) {
   std::vector<MeteredBlock> blocks = {block(1, 0, 0, 1), block(1, 100, 1, 2)};
   for (MeteredBlock& one : blocks) one.first_byte.reset();
-  EXPECT_EQ(meter(blocks).random_read.count, 2u);
-  EXPECT_EQ(meter({}).random_read.rate(), 0);
+  EXPECT_EQ(read(blocks).random_read.count, 2u);
+  EXPECT_EQ(read({}).random_read.rate(), 0);
 }
 
 }  // namespace
