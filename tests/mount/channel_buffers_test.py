@@ -5,7 +5,6 @@ import ctypes
 import errno
 import mmap
 import os
-import select
 import signal
 import struct
 import unittest
@@ -13,7 +12,7 @@ import unittest
 import numpy
 import channel_test
 import harness
-from channel_test import AREA_OFFSET, CHANNELS, DONE, HEADER_BYTES, LIBRARY, PATIENCE, SHAPE, eventually
+from channel_test import AREA_OFFSET, CHANNELS, DONE, HEADER_BYTES, LIBRARY, SHAPE, eventually
 from harness import make_image, read_all, write_all
 
 NEW_BUFFER, FREE_BUFFER, MOST_BUFFERS = 3, 4, 32  # src/channel/layout.h
@@ -91,6 +90,7 @@ class ChannelBuffers(harness.MountTest):
     size = "128M"
     check_windows = channel_test.Channel.check_windows
     check_beside_a_writer = channel_test.Channel.check_beside_a_writer
+    kill_clients = channel_test.Channel.kill_clients
 
     def setUp(self):
         super().setUp()
@@ -185,18 +185,7 @@ class ChannelBuffers(harness.MountTest):
 
     def test_clients_that_are_killed_leave_no_buffer(self):
         daemon = self.volume.daemon()
-        for round_ in range(10):
-            ready, child = os.pipe(), os.fork()
-            if child == 0:
-                image = Image(self.path)
-                os.write(ready[1], b"r")
-                while True:
-                    self.check_windows(image, 8, round_)
-            select.select([ready[0]], [], [], PATIENCE)
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-            for end in ready:
-                os.close(end)
+        self.kill_clients(lambda _: Image(self.path))
         self.assertTrue(eventually(lambda: shared(daemon) == 0))
 
     def test_a_user_has_a_bounded_number_of_bytes_and_windows_come_without_them_too(self):

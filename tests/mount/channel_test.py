@@ -409,22 +409,33 @@ class Channel(harness.MountTest):
         self.check_windows(image, 20)
         print(f"tried: {200 * SLOTS} requests with wrong fields", flush=True)
 
-    def test_clients_that_are_killed_leave_nothing(self):
-        daemon = self.volume.daemon()
-        self.assertTrue(eventually(lambda: maps(daemon) == 0))
+    def kill_clients(self, begin):
+        """Kills ten children, one after another, while each checks windows of the image that `begin` gives it."""
         for round_ in range(10):
             ready, child = os.pipe(), os.fork()
             if child == 0:
-                image = Image(self.path)
-                self.check_windows(image, 8, round_)
-                os.write(ready[1], b"r")
-                while True:
-                    self.check_windows(image, 8, round_)
+                try:
+                    image = begin(round_)
+                    os.write(ready[1], b"r")
+                    while True:
+                        self.check_windows(image, 8, round_)
+                finally:  # the child must not go on as a test
+                    os._exit(1)
             select.select([ready[0]], [], [], PATIENCE)
             os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
+            self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), -signal.SIGKILL)
             for end in ready:
                 os.close(end)
+
+    def test_clients_that_are_killed_leave_nothing(self):
+        daemon = self.volume.daemon()
+        self.assertTrue(eventually(lambda: maps(daemon) == 0))
+
+        def begin(round_):
+            image = Image(self.path)
+            self.check_windows(image, 8, round_)
+            return image
+        self.kill_clients(begin)
         self.assertTrue(eventually(lambda: maps(daemon) == 0))
 
     def test_two_hundred_clients_are_served(self):

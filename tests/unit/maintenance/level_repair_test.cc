@@ -1,6 +1,5 @@
 // Extents of levels that cannot be read are built again: nothing is lost, and nothing keeps a disk.
 // SPDX-License-Identifier: Apache-2.0
-#include <limits>
 #include <random>
 
 #include "base/log.h"
@@ -42,14 +41,7 @@ class LevelRepairTest : public VolumeTest {
     geometry::Window window;
     for (unsigned axis = 0; axis < 2; ++axis) window.length[axis] = kSide >> level;
     ByteVector bytes((kSide >> level) * (kSide >> level));
-    MDFS_TRY_ASSIGN(const bool read, volume().read_level(image_, level, window, 0, bytes.size(),
-                                                         [&](std::uint64_t offset, ConstBytes part) -> Status {
-                                                           std::copy(
-                                                               part.begin(), part.end(),
-                                                               bytes.begin() + static_cast<std::ptrdiff_t>(offset));
-                                                           return {};
-                                                         },
-                                                         std::numeric_limits<unsigned>::max(), {}));
+    MDFS_TRY_ASSIGN(const bool read, volume::read_level(volume(), image_, level, window, bytes));
     return read ? std::optional(std::move(bytes)) : std::nullopt;
   }
   std::optional<ByteVector> read_level(unsigned level) {

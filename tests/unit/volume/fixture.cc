@@ -3,6 +3,7 @@
 #include "fixture.h"
 
 #include <algorithm>
+#include <limits>
 #include <stdexcept>
 
 #include "volume/volume_impl.h"
@@ -10,6 +11,15 @@
 namespace mdfs::volume {
 
 std::string to_string(const ByteVector& bytes) { return std::string(as_text(bytes)); }
+
+Result<bool> read_level(Volume& volume, Ino ino, unsigned level, const geometry::Window& window, ByteVector& into) {
+  return volume.read_level(ino, level, window, 0, into.size(),
+                           [&](std::uint64_t offset, ConstBytes bytes) -> Status {
+                             std::copy(bytes.begin(), bytes.end(), into.begin() + static_cast<std::ptrdiff_t>(offset));
+                             return {};
+                           },
+                           std::numeric_limits<unsigned>::max(), {});
+}
 
 VolumeTest::VolumeTest(std::uint64_t disk_bytes) : disks_(test::format_memory_disks(4, disk_bytes, environment_)) {
   mount();

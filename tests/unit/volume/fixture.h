@@ -42,6 +42,9 @@ std::string error(const Result<T>& result) {
 
 std::string to_string(const ByteVector& bytes);
 
+// A whole window of a level, with as many attempts as it takes. False: it is not stored, and cannot be.
+Result<bool> read_level(Volume& volume, Ino ino, unsigned level, const geometry::Window& window, ByteVector& into);
+
 class VolumeTest : public testing::Test {
  protected:
   explicit VolumeTest(std::uint64_t disk_bytes = 256u << 20);

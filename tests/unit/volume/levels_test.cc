@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <limits>
 #include <random>
 #include <thread>
 
@@ -57,15 +56,6 @@ ByteVector reduced(const Geometry& below, Reduction reduction, ConstBytes bytes)
     geometry::reduce(reduction, below.type, box, bytes.subspan(i * from, from),
                      MutableBytes(result).subspan(i * into, into));
   return result;
-}
-
-Result<bool> read_level(Volume& volume, Ino ino, unsigned level, const geometry::Window& window, ByteVector& into) {
-  return volume.read_level(ino, level, window, 0, into.size(),
-                           [&](std::uint64_t offset, ConstBytes bytes) -> Status {
-                             std::copy(bytes.begin(), bytes.end(), into.begin() + static_cast<std::ptrdiff_t>(offset));
-                             return {};
-                           },
-                           std::numeric_limits<unsigned>::max(), {});
 }
 
 ByteVector whole_image(Volume& volume, Ino ino, Geometry& geometry) {
