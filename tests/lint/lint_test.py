@@ -227,6 +227,22 @@ class HeadersTest(Tree):
         for _ in range(2):
             self.one_complaint(self.complaints()[0], "src/base/b.h does not compile alone")
 
+    def test_what_others_include_and_a_header_does_not_is_seen(self):
+        for name in "abcdef":
+            self.put(f"src/base/{name}.h", f"#pragma once\n#include <map>\n#include <vector>\n"
+                                           f"std::map<int, std::vector<int>> {name}();\n")
+        self.assertEqual(self.complaints(), ([], 6))
+        (self.root / "cache").unlink()
+        self.put("src/base/g.h", "#pragma once\n#include <vector>\nstd::map<int, std::vector<int>> g();\n")
+        self.one_complaint(self.complaints()[0], "src/base/g.h does not compile alone")
+
+    def test_system_headers_are_precompiled_only_for_headers_that_include_them(self):
+        small, large, other = frozenset({"map"}), frozenset({"map", "vector"}), frozenset({"string"})
+        needs = [large] * 10 + [small] * 4 + [other]
+        self.assertEqual(headers.shared_sets(needs, 8), [large, small])
+        self.assertEqual(headers.shared_sets(needs, 1), [large])
+        self.assertEqual(headers.shared_sets([], 8), [])
+
     def test_a_public_header_that_is_no_c_is_seen(self):
         self.put("include/mdfs/c.h", "namespace mdfs {}\n")
         self.one_complaint(self.complaints()[0], "include/mdfs/c.h as C does not compile alone")
