@@ -154,7 +154,7 @@ class DiskCondition(unittest.TestCase):
                 if words[1] == "balance":
                     run(MDFS, "disk", "add", self.volume.path, self.new_disk(number))
                     disk = []
-                work = subprocess.Popen([MDFS, *words, "--budget", "2M", self.volume.path, *disk, *more], text=True,
+                work = subprocess.Popen([MDFS, *words, "--budget", "8M", self.volume.path, *disk, *more], text=True,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
                 time.sleep(1.5)
                 self.assertIsNone(work.poll(), "it takes longer than that")
