@@ -23,18 +23,19 @@ __extension__ typedef __int128 Wide;  // the sum of eight numbers of 64 bits
 
 template <typename T>
 struct SampleMean {
-  using Sum =
-      std::conditional_t<std::is_floating_point_v<T>, double, std::conditional_t<sizeof(T) == 8, Wide, std::int64_t>>;
+  using Integer =
+      std::conditional_t<sizeof(T) == 8, Wide, std::conditional_t<sizeof(T) == 4, std::int64_t, std::int32_t>>;
+  using Sum = std::conditional_t<std::is_floating_point_v<T>, double, Integer>;
   static void add(Sum& sum, T value) { sum += static_cast<Sum>(value); }
   // Of 2^shift samples.
   static T of(Sum sum, unsigned shift) {
     if constexpr (std::is_floating_point_v<T>) {
       return static_cast<T>(std::ldexp(sum, -static_cast<int>(shift)));
     } else {
-      const Sum floor = sum >> shift;
-      const Sum rest = sum - floor * (Sum{1} << shift);
-      const Sum twice = rest * 2, whole = Sum{1} << shift;
-      return static_cast<T>(floor + (twice > whole || (twice == whole && (floor & 1) != 0) ? 1 : 0));
+      // A half carries only where the number before it is odd.
+      if (shift == 0) return static_cast<T>(sum);
+      const Sum half = Sum{1} << (shift - 1), odd = (sum >> shift) & 1;
+      return static_cast<T>((sum + half - 1 + odd) >> shift);
     }
   }
 };

@@ -50,8 +50,6 @@ struct Inode {
 
   LevelGuard level_guard;
   std::atomic<bool> levels_built{false};  // found so in the background; no writer came since
-  std::mutex
-      level_mutex;  // held while an extent of a level is built, so that its memory is bounded; taken first of all
 
   // Changes by reads and writes of data that the tree does not have yet; set when the object is opened.
   std::mutex times_mutex;  // guards the next four; no lock is taken while it is held

@@ -16,7 +16,15 @@
 namespace mdfs::volume {
 namespace {
 
-constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 20;  // that are read at once, or the fewest rows
+constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 20;     // that are read at once, or the fewest rows
+constexpr unsigned kSharedLevels = 2;                             // whose extents threads share
+constexpr std::uint64_t kSharedExtents = 8;                       // of the coarsest level, if that is one of these
+constexpr std::uint64_t kMoreRoomBytes = std::uint64_t{4} << 20;  // before levels are tried again
+
+// So many planes, or rows, of a size as a piece holds; whole steps, at least one.
+std::uint64_t steps_in(std::uint64_t piece_bytes, std::uint64_t each_bytes, std::uint64_t step) {
+  return std::max<std::uint64_t>(1, piece_bytes / (each_bytes * step)) * step;
+}
 
 // A transaction must not end in its middle because the reader that needs it has been killed.
 StopScope not_stopped() {
@@ -103,10 +111,7 @@ Result<VolumeImpl::LevelState> VolumeImpl::read_level_once(Inode& inode, LevelJo
     MDFS_TRY(engine::stopped(job.stop));
     piece.resize(std::min(job.length - done, kPieceBytes));
     const std::uint64_t offset = job.offset + done;
-    MDFS_TRY_ASSIGN(const LevelState state, each_extent<LevelState>(geometry, part_of(offset, piece.size()),
-                                                                    [&](const geometry::Coord& extent) {
-                                                                      return need_extent(job, job.level, extent);
-                                                                    }));
+    MDFS_TRY_ASSIGN(const LevelState state, need_extents(job, job.level, part_of(offset, piece.size())));
     if (state != LevelState::kBuilt) return state;
     MDFS_TRY_ASSIGN(const std::optional<LevelUse> level, use_level(job, job.level));
     if (!level) return LevelState::kCannotBeStored;
@@ -144,15 +149,47 @@ Result<VolumeImpl::LevelState> VolumeImpl::need_extent(LevelJob& job, unsigned l
   if (!stores_levels()) return LevelState::kCannotBeStored;
   if (level > 1) {
     const geometry::Geometry& below = job.levels[level - 1];
-    MDFS_TRY_ASSIGN(
-        const LevelState state,
-        each_extent<LevelState>(below, geometry::box_of(below, geometry::source_window(below, window)),
-                                [&](const geometry::Coord& source) { return need_extent(job, level - 1, source); }));
+    MDFS_TRY_ASSIGN(const LevelState state,
+                    need_extents(job, level - 1, geometry::box_of(below, geometry::source_window(below, window))));
     if (state != LevelState::kBuilt) return state;
   }
-  if (job.built > 0) MDFS_TRY(engine::stopped(job.pause));
-  ++job.built;
+  if (job.begun.fetch_add(1) > 0) MDFS_TRY(engine::stopped(job.pause));
   return build_extent(job, level, extent);
+}
+
+// All extents that hold any of these samples. Near the image, where nearly all extents are, several threads share them:
+// one reads and reduces while another one waits for its disks. Extents above are few, and each stands for a large part
+// of the image, whose parts follow each other in this way.
+Result<VolumeImpl::LevelState> VolumeImpl::need_extents(LevelJob& job, unsigned level, const geometry::SampleBox& box) {
+  const geometry::Geometry& geometry = job.levels[level];
+  if (level > kSharedLevels)
+    return each_extent<LevelState>(geometry, box,
+                                   [&](const geometry::Coord& extent) { return need_extent(job, level, extent); });
+  const geometry::SampleBox extents = geometry::extents_of(geometry, box);
+  geometry::Coord count{};
+  for (unsigned axis = 0; axis < geometry.rank; ++axis) {
+    if (extents.first[axis] >= extents.last[axis]) return LevelState::kBuilt;
+    count[axis] = extents.last[axis] - extents.first[axis];
+  }
+  const bool in_background = engine::BackgroundScope::in_background();
+  std::atomic<bool> ended{false};
+  std::mutex mutex;  // guards the next
+  std::optional<Result<LevelState>> end;
+  const auto need = [&](std::size_t number) {
+    if (ended) return;
+    std::optional<engine::BackgroundScope> background;
+    if (in_background && !engine::BackgroundScope::in_background()) background.emplace();
+    const StopScope scope([&] { return job.stop && job.stop(); });
+    geometry::Coord extent = extents.first;
+    for (unsigned axis = geometry.rank; axis-- > 0; number /= count[axis]) extent[axis] += number % count[axis];
+    Result<LevelState> state = need_extent(job, level, extent);
+    if (state.ok() && *state == LevelState::kBuilt) return;
+    ended = true;
+    const std::lock_guard lock(mutex);
+    if (!end) end = std::move(state);
+  };
+  level_tasks_.parallel_for(geometry::extent_count(geometry.rank, count), need);
+  return end ? *std::move(end) : LevelState::kBuilt;
 }
 
 // ---- in the background
@@ -163,8 +200,27 @@ void VolumeImpl::queue_levels(Inode& inode, std::uint64_t from) {
   if (level_queue_.size() < kMostQueuedLevels) level_queue_.insert_or_assign(inode.ino, from);
 }
 
+// The image is queued again when the volume has room (queue_levels_with_room).
+void VolumeImpl::note_levels_without_room(Ino ino, std::uint64_t from) {
+  const std::uint64_t available = store_->space().available_blocks;
+  const std::lock_guard lock(level_queue_mutex_);
+  if (levels_without_room_.size() < kMostQueuedLevels) levels_without_room_.insert_or_assign(ino, from);
+  level_room_blocks_ = available;
+}
+
+// Some room more than when the last build ended, or since: fewer blocks would end the next one at once.
+void VolumeImpl::queue_levels_with_room() {
+  const std::uint64_t available = store_->space().available_blocks;
+  const std::lock_guard lock(level_queue_mutex_);
+  level_room_blocks_ = std::min(level_room_blocks_, available);
+  if (levels_without_room_.empty() || (available - level_room_blocks_) * store_->block_size() < kMoreRoomBytes) return;
+  level_queue_.merge(levels_without_room_);
+  levels_without_room_.clear();
+}
+
 bool VolumeImpl::build_levels(const engine::Stop& pause, const engine::Stop& stop) {
   const engine::BackgroundScope background;
+  if (stores_levels()) queue_levels_with_room();
   while (stores_levels()) {
     std::pair<Ino, std::uint64_t> next;
     {
@@ -201,11 +257,16 @@ Result<std::optional<std::uint64_t>> VolumeImpl::build_levels_of(Ino ino, std::u
   if (!state.ok() && state.error().code == Errc::kCancelled) return std::optional(next);
   MDFS_TRY_ASSIGN(const LevelState reached, state);
   if (reached == LevelState::kChanged) return std::optional(next);
-  return std::optional<std::uint64_t>();  // all are built, or cannot be stored: a reader computes them
+  if (reached == LevelState::kCannotBeStored) {  // meanwhile a reader computes them
+    if (!stores_levels()) return std::optional(next);
+    note_levels_without_room(ino, next);
+  }
+  return std::optional<std::uint64_t>();
 }
 
-// Divides the box, slowest axis first, until there is no data below a part, or it is one extent: what is not there
-// costs nothing. Extents are numbered row by row, so that the numbers in each part follow each other.
+// Divides the box, slowest axis first, until there is no data below a part, or it is one extent, or a few that threads
+// share: what is not there costs nothing. Extents are numbered row by row, so that the numbers in each part follow each
+// other.
 Result<VolumeImpl::LevelState> VolumeImpl::build_box(LevelJob& job, const engine::GridBox& box, std::uint64_t from,
                                                      std::uint64_t& next) {
   const geometry::Geometry& geometry = job.levels[job.level];
@@ -220,8 +281,8 @@ Result<VolumeImpl::LevelState> VolumeImpl::build_box(LevelJob& job, const engine
   }
   if (number + count <= from) return LevelState::kBuilt;
   next = std::max(number, from);
-  if (!divided) return need_extent(job, job.level, box.first);
   const geometry::SampleBox samples = geometry::samples_of(geometry, {box.first, box.last});
+  if (!divided || (job.level <= kSharedLevels && count <= kSharedExtents)) return need_extents(job, job.level, samples);
   MDFS_TRY_ASSIGN(const bool data, has_data(job, job.below(job.level, samples)));
   if (!data) return LevelState::kBuilt;
   const std::uint64_t middle = (box.first[*divided] + box.last[*divided]) / 2;
@@ -232,10 +293,17 @@ Result<VolumeImpl::LevelState> VolumeImpl::build_box(LevelJob& job, const engine
   return build_box(job, behind, from, next);
 }
 
+// Neighbours have different ones.
+std::mutex& VolumeImpl::level_mutex(const LevelJob& job, unsigned level, const geometry::Coord& extent) {
+  std::uint64_t number = job.image.ino + 7 * std::uint64_t{level};
+  for (unsigned axis = 0; axis < job.levels[level].rank; ++axis) number = 3 * number + extent[axis];
+  return level_mutexes_.at(number % level_mutexes_.size());
+}
+
 // Every extent below has been built.
 Result<VolumeImpl::LevelState> VolumeImpl::build_extent(LevelJob& job, unsigned level, const geometry::Coord& extent) {
-  const std::lock_guard building(job.image.level_mutex);
   const geometry::Geometry& geometry = job.levels[level];
+  const std::lock_guard building(level_mutex(job, level, extent));
   const geometry::Window window = geometry::window_of_extent(geometry, extent);
   const geometry::SampleBox source = geometry::box_below(job.levels[level - 1], geometry::box_of(geometry, window));
   LevelGuard::Watch watch(job.image.level_guard, geometry.rank, job.droppers(level - 1, source), job.stop);
@@ -249,8 +317,9 @@ Result<VolumeImpl::LevelState> VolumeImpl::build_extent(LevelJob& job, unsigned 
   }
   MDFS_TRY_ASSIGN(const LevelState below, level == 1 ? write_back_below(job) : is_built_below(job, level, window));
   if (below != LevelState::kBuilt) return below;
-  job.extent.resize(geometry::window_bytes(geometry, window));
-  const Status reduced = reduce_extent(job, level, window, job.extent);
+  std::unique_ptr<LevelBuffers> buffers = job.take_buffers();
+  buffers->extent.resize(geometry::window_bytes(geometry, window));
+  const Status reduced = reduce_extent(job, level, window, *buffers);
   if (watch.is_stale()) return LevelState::kChanged;
   if (!reduced.ok() && level > 1) {
     const geometry::Geometry& from = job.levels[level - 1];
@@ -258,7 +327,9 @@ Result<VolumeImpl::LevelState> VolumeImpl::build_extent(LevelJob& job, unsigned 
     return forget_unreadable(job, level - 1, box, reduced.error());
   }
   MDFS_TRY(reduced);
-  return store_extent(job, level, window, job.extent, watch);
+  const Result<LevelState> stored = store_extent(job, level, window, buffers->extent, watch);
+  job.give_back(std::move(buffers));
+  return stored;
 }
 
 // Level 1 is made of the image. What it is made of is in the tree before it, so that every commit that has the extent
@@ -292,8 +363,8 @@ Result<VolumeImpl::LevelState> VolumeImpl::is_built_below(LevelJob& job, unsigne
                                  });
 }
 
-// In pieces of rows, so that no more than the extent and one piece is in memory.
-Status VolumeImpl::reduce_extent(LevelJob& job, unsigned level, const geometry::Window& window, MutableBytes into) {
+// In pieces of planes, or of rows of a plane, so that no more than the extent and one piece is in memory.
+Status VolumeImpl::reduce_extent(LevelJob& job, unsigned level, const geometry::Window& window, LevelBuffers& buffers) {
   const geometry::Geometry& below = job.levels[level - 1];
   const geometry::Window source = geometry::source_window(below, window);
   const geometry::HalvedAxes halved = geometry::halved_axes(below);
@@ -307,8 +378,11 @@ Status VolumeImpl::reduce_extent(LevelJob& job, unsigned level, const geometry::
     all.step[geometry::place_in_box(rank, axis)] = halved[axis] ? 2 : 1;
   }
   const std::uint64_t row_bytes = all.length[2] * below.sample_bytes();
-  const std::uint64_t at_once = std::max<std::uint64_t>(1, kPieceBytes / (all.step[0] * all.step[1] * row_bytes));
+  const std::uint64_t planes = steps_in(kPieceBytes, all.length[1] * row_bytes, all.step[0]);
+  const std::uint64_t rows =
+      planes > all.step[0] ? all.length[1] : steps_in(kPieceBytes, all.step[0] * row_bytes, all.step[1]);
   const std::uint64_t into_row = all.result(2) * below.sample_bytes();
+  MDFS_TRY(start_below(job, level, source));
   std::uint64_t done = 0;  // bytes of the extent
   geometry::Coord index = source.start;
   do {
@@ -317,19 +391,21 @@ Status VolumeImpl::reduce_extent(LevelJob& job, unsigned level, const geometry::
       part.start[axis] = index[axis];
       part.length[axis] = 1;
     }
-    for (std::uint64_t plane = 0; plane < all.length[0]; plane += all.step[0]) {
-      for (std::uint64_t row = 0; row < all.length[1]; row += at_once * all.step[1]) {
+    for (std::uint64_t plane = 0; plane < all.length[0]; plane += planes) {
+      for (std::uint64_t row = 0; row < all.length[1]; row += rows) {
         geometry::ReducedBox box = all;
         const std::array<std::uint64_t, 3> start = {plane, row, 0};
-        box.length[0] = std::min(all.step[0], all.length[0] - plane);
-        box.length[1] = std::min(at_once * all.step[1], all.length[1] - row);
+        box.length[0] = std::min(planes, all.length[0] - plane);
+        box.length[1] = std::min(rows, all.length[1] - row);
         for (unsigned axis = first; axis < rank; ++axis) {
           part.start[axis] = source.start[axis] + start[geometry::place_in_box(rank, axis)];
           part.length[axis] = box.length[geometry::place_in_box(rank, axis)];
         }
-        MDFS_TRY(read_below(job, level, part));
-        const std::uint64_t bytes = box.result(1) * into_row;
-        geometry::reduce(job.set->reduction, below.type, box, job.piece, into.subspan(done, bytes));
+        buffers.piece.resize(std::max<std::uint64_t>(buffers.piece.size(), geometry::window_bytes(below, part)));
+        const MutableBytes piece = MutableBytes(buffers.piece).first(geometry::window_bytes(below, part));
+        MDFS_TRY(read_below(job, level, part, piece));
+        const std::uint64_t bytes = box.result(0) * box.result(1) * into_row;
+        geometry::reduce(job.set->reduction, below.type, box, piece, MutableBytes(buffers.extent).subspan(done, bytes));
         done += bytes;
       }
     }
@@ -337,15 +413,23 @@ Status VolumeImpl::reduce_extent(LevelJob& job, unsigned level, const geometry::
   return {};
 }
 
-// Into job.piece: a window of the image, or of the level below.
-Status VolumeImpl::read_below(LevelJob& job, unsigned level, const geometry::Window& window) {
-  job.piece.resize(geometry::window_bytes(job.levels[level - 1], window));
+// All extents of the window are wanted: the disks get them at once, not piece by piece.
+Status VolumeImpl::start_below(LevelJob& job, unsigned level, const geometry::Window& window) {
+  if (level > 1 || geometry::window_bytes(job.levels[level - 1], window) <= kPieceBytes) return {};
+  return with_window(job.image, window, [&](engine::OpenObject& object, const geometry::Geometry&) -> Status {
+    engine_->start_window(object, window);
+    return {};
+  });
+}
+
+// A window of the image, or of the level below.
+Status VolumeImpl::read_below(LevelJob& job, unsigned level, const geometry::Window& window, MutableBytes into) {
   if (level == 1)
     return with_window(job.image, window, [&](engine::OpenObject& object, const geometry::Geometry&) {
-      return engine_->read_window(object, window, 0, job.piece, job.stop);
+      return engine_->read_window(object, window, 0, into, job.stop);
     });
   MDFS_TRY_ASSIGN(const LevelUse use, LevelUse::begin(table_, open_objects_, job.set->objects[level - 2]));
-  return engine_->read_window(*use, window, 0, job.piece, job.stop);
+  return engine_->read_window(*use, window, 0, into, job.stop);
 }
 
 Result<VolumeImpl::LevelState> VolumeImpl::store_extent(LevelJob& job, unsigned level, const geometry::Window& window,

@@ -2,8 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <utility>
 #include <vector>
 
 #include "geometry/decompose.h"
@@ -12,6 +15,11 @@
 
 namespace mdfs::volume {
 
+// Of an extent that is being built. The next one uses them again: fresh memory costs as much as the reduction.
+struct VolumeImpl::LevelBuffers {
+  ByteVector extent, piece;
+};
+
 struct VolumeImpl::LevelJob {
   Inode& image;
   const engine::Stop& stop;
@@ -19,10 +27,23 @@ struct VolumeImpl::LevelJob {
   geometry::Window window{};
   std::uint64_t offset = 0, length = 0;      // of the window's bytes
   engine::Stop pause{};                      // asked before an extent is built, but the first one
-  unsigned built = 0;                        // extents
+  std::atomic<unsigned> begun{0};            // extents
   std::shared_ptr<const LevelSet> set{};     // this and the next: of look_up_levels()
   std::vector<geometry::Geometry> levels{};  // the image, and each stored level
-  ByteVector extent{}, piece{};              // of the extent that is being built
+  std::mutex buffers_mutex{};                // guards the next
+  std::vector<std::unique_ptr<LevelBuffers>> free_buffers{};
+
+  std::unique_ptr<LevelBuffers> take_buffers() {
+    const std::lock_guard lock(buffers_mutex);
+    if (free_buffers.empty()) return std::make_unique<LevelBuffers>();
+    std::unique_ptr<LevelBuffers> buffers = std::move(free_buffers.back());
+    free_buffers.pop_back();
+    return buffers;
+  }
+  void give_back(std::unique_ptr<LevelBuffers> buffers) {
+    const std::lock_guard lock(buffers_mutex);
+    free_buffers.push_back(std::move(buffers));
+  }
 
   // The samples of the image that samples of a level are made of.
   geometry::SampleBox below(unsigned n, geometry::SampleBox box) const {

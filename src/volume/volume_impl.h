@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -13,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/task_pool.h"
 #include "format/inode.h"
 #include "volume/acl.h"
 #include "volume/disk_statistics.h"
@@ -238,15 +240,20 @@ class VolumeImpl final : public MaintainedVolume {
   // Where the file ends now or will end.
   Result<LevelWrite> begin_resize(Inode& inode, const ObjectUse& use, std::uint64_t size_bytes);
   enum class LevelState : std::uint8_t { kBuilt, kChanged, kCannotBeStored };
-  struct LevelJob;  // level_job.h
+  struct LevelJob;      // level_job.h
+  struct LevelBuffers;  // the same
   bool stores_levels() const;
   // The next calls of build_levels() work on the image.
   void queue_levels(Inode& inode, std::uint64_t from = 0);
+  void note_levels_without_room(Ino ino, std::uint64_t from);
+  void queue_levels_with_room();
   // From an extent of the coarsest stored level on. Returns the one that is next; nothing: all are built.
   Result<std::optional<std::uint64_t>> build_levels_of(Ino ino, std::uint64_t from, const engine::Stop& pause,
                                                        const engine::Stop& stop);
   Result<LevelState> read_level_once(Inode& inode, LevelJob& job, const LevelSink& sink);
   Result<LevelState> need_extent(LevelJob& job, unsigned level, const geometry::Coord& extent);
+  Result<LevelState> need_extents(LevelJob& job, unsigned level, const geometry::SampleBox& box);
+  std::mutex& level_mutex(const LevelJob& job, unsigned level, const geometry::Coord& extent);
   Result<LevelState> build_extent(LevelJob& job, unsigned level, const geometry::Coord& extent);
   Result<LevelState> store_extent(LevelJob& job, unsigned level, const geometry::Window& window, ConstBytes samples,
                                   LevelGuard::Watch& watch);
@@ -258,8 +265,9 @@ class VolumeImpl final : public MaintainedVolume {
   Result<std::optional<LevelUse>> use_level(LevelJob& job, unsigned level);
   Result<LevelState> write_back_below(LevelJob& job);
   Result<LevelState> is_built_below(LevelJob& job, unsigned level, const geometry::Window& window);
-  Status reduce_extent(LevelJob& job, unsigned level, const geometry::Window& window, MutableBytes into);
-  Status read_below(LevelJob& job, unsigned level, const geometry::Window& window);
+  Status reduce_extent(LevelJob& job, unsigned level, const geometry::Window& window, LevelBuffers& buffers);
+  Status start_below(LevelJob& job, unsigned level, const geometry::Window& window);
+  Status read_below(LevelJob& job, unsigned level, const geometry::Window& window, MutableBytes into);
   // After an error of a read of the level: forgets its extents in the box that cannot be read. kChanged: read again.
   // The error, if it has another reason.
   Result<LevelState> forget_unreadable(LevelJob& job, unsigned level, const geometry::SampleBox& box,
@@ -333,9 +341,14 @@ class VolumeImpl final : public MaintainedVolume {
   Ino fragmentation_next_ = 0;                // start of the next part
 
   static constexpr std::size_t kMostQueuedLevels = 65536;  // others are built when they are read
-  std::mutex level_queue_mutex_;                           // guards the next two; a leaf
+  std::mutex level_queue_mutex_;                           // guards the next four; a leaf
   std::map<Ino, std::uint64_t> level_queue_;               // images, and where to begin
   Ino level_queue_last_ = 0;
+  std::map<Ino, std::uint64_t> levels_without_room_;  // the same, of builds that met a full volume
+  std::uint64_t level_room_blocks_ = 0;               // the fewest that were available since
+  // One is held while an extent of a level is built: each is built once, and so many at a time, which bounds their
+  // memory.
+  std::array<std::mutex, 16> level_mutexes_;
   std::mutex level_names_mutex_;          // guards the next two
   std::map<Ino, LevelName> level_names_;  // of objects before the end, as they were found
   Ino level_names_end_ = 0;
@@ -347,6 +360,9 @@ class VolumeImpl final : public MaintainedVolume {
   std::mutex freeing_mutex_;  // held while an orphan is freed; taken before all mutexes of inodes
   std::condition_variable committer_wakes_;
   std::thread reaper_, committer_, finalizer_, discarder_;
+
+  static constexpr unsigned kLevelThreads = 3;  // beside the one that needs the extents
+  engine::TaskPool level_tasks_{kLevelThreads};
 };
 
 }  // namespace mdfs::volume

@@ -9,6 +9,7 @@
 #include <random>
 #include <thread>
 
+#include "device/disk_counters.h"
 #include "fixture.h"
 #include "geometry/decompose.h"
 #include "geometry/default_extent.h"
@@ -86,6 +87,7 @@ void expect_levels(Volume& volume, Ino ino, const std::string& when) {
 
 class LevelsTest : public VolumeTest {
  protected:
+  explicit LevelsTest(std::uint64_t disk_bytes = 256u << 20) : VolumeTest(disk_bytes) {}
   Ino make_image(std::string_view name, const Geometry& geometry, unsigned levels,
                  Reduction reduction = Reduction::kMean) {
     const Ino ino = make_file(name);
@@ -348,6 +350,75 @@ TEST_F(LevelsTest, AnIdleVolumeBuildsExtentByExtentUntilAllAreBuilt) {
   EXPECT_OK(volume().stored_levels(ino));  // looked at
   EXPECT_FALSE(build({}));
   expect_levels(volume(), ino, "mounted again");
+}
+
+TEST_F(LevelsTest, BuildingAllLevelsReadsEachStoredSampleOnce) {
+  const auto read_bytes = [&] {
+    std::uint64_t bytes = 0;
+    for (unsigned disk = 0; disk < disks_.size(); ++disk) bytes += store().counters(disk)->read_bytes;
+    return bytes;
+  };
+  const std::vector<std::pair<std::string, Geometry>> images = {
+      {"picture", made({2048, 2048}, {64, 64}, "yx", geometry::ElementType::kU8, 1, geometry::Codec::kRaw)},
+      {"volume",
+       with_spacing(made({128, 128, 256}, {16, 32, 32}, "zyx", geometry::ElementType::kU8, 1, geometry::Codec::kRaw),
+                    {1, 1, 1})}};
+  for (const auto& [name, geometry] : images) {
+    const unsigned levels = geometry::useful_level_count(geometry);
+    Ino ino = make_image(name, geometry, levels);
+    write_random(ino, 0, geometry.size_bytes());
+    mount();
+    ino = volume().lookup(kRootIno, name)->ino;
+    const std::uint64_t before = read_bytes();
+    const Geometry coarsest = geometry::level_geometry(geometry, levels);
+    ByteVector found(coarsest.size_bytes());
+    EXPECT_TRUE(*read_level(volume(), ino, levels, geometry::whole(coarsest), found));
+    const std::uint64_t read = read_bytes() - before;
+    EXPECT_GE(read, geometry.size_bytes()) << name;
+    EXPECT_LE(read, geometry.size_bytes() * 11 / 10) << name;  // and nodes of the tree
+    const auto info = volume().levels_info(ino, {});
+    ASSERT_OK(info);
+    for (const auto& level : info->levels) EXPECT_EQ(level.built, level.extents) << name;
+    expect_levels(volume(), ino, name);
+  }
+}
+
+class LevelsOfAFullVolumeTest : public LevelsTest {
+ protected:
+  LevelsOfAFullVolumeTest() : LevelsTest(16u << 20) {}
+};
+
+TEST_F(LevelsOfAFullVolumeTest, LevelsThatMetAFullVolumeAreBuiltWhenThereIsRoom) {
+  const Ino ino =
+      make_image("i", made({1024, 1024}, {64, 64}, "yx", geometry::ElementType::kU8, 1, geometry::Codec::kRaw), 3);
+  write_random(ino, 0, 1024 * 1024);
+  EXPECT_OK(volume().sync());
+  const Ino filler = make_file("filler");
+  std::uint64_t filled = 0;
+  for (const std::size_t bytes : {std::size_t{1} << 20, std::size_t{4096}})
+    while (volume().write(filler, filled, random_bytes(bytes), false).ok()) filled += bytes;
+  EXPECT_OK(volume().sync());
+  const auto built = [&] {
+    const auto info = volume().levels_info(ino, {});
+    EXPECT_OK(info);
+    std::uint64_t extents = 0;
+    for (const auto& level : info->levels) extents += level.built;
+    return extents;
+  };
+  EXPECT_FALSE(build({}));
+  const std::uint64_t few = built();
+  EXPECT_LT(few, 64u + 16u + 4u);
+  EXPECT_FALSE(build({}));  // nothing is tried again for nothing
+  EXPECT_EQ(built(), few);
+  EXPECT_OK(volume().unlink(kRootIno, "filler"));
+  volume().forget(filler, 1);
+  for (int i = 0; i < 4; ++i) {  // deleted blocks are free two commits later
+    make_file("tick" + std::to_string(i));
+    EXPECT_OK(volume().sync());
+  }
+  EXPECT_FALSE(build({}));
+  EXPECT_EQ(built(), 64u + 16u + 4u);
+  expect_levels(volume(), ino, "with room");
 }
 
 // Of more extents than could be looked at one by one.
