@@ -165,6 +165,8 @@ int mdfs_parse_window(mdfs_image* image, const char* spec, struct mdfs_ioc_windo
     if (!geometry.ok()) return fail(geometry.error());
     const auto parsed = mdfs::geometry::parse_level_window(*geometry, spec);
     if (!parsed.ok()) return fail(parsed.error());
+    if (!parsed->padding.is_empty())
+      return fail_errno(ERANGE, "the window is not inside the image: read the file win/ of its name");
     *window = from_window(*geometry, *parsed);
     window->bytes =
         mdfs::geometry::window_bytes(mdfs::geometry::level_geometry(*geometry, parsed->level), parsed->window);

@@ -173,21 +173,21 @@ Result<std::shared_ptr<View>> LevelView::open(volume::Volume& volume, volume::In
   // stored: that reads a version of the image, which they do not end.
   const auto read_stored = [&](unsigned level, const ViewFile& wanted,
                                unsigned attempts) -> Result<std::unique_ptr<Staging>> {
-    MDFS_TRY_ASSIGN(auto staging, Staging::create(pool, owner, wanted.data_bytes));
+    MDFS_TRY_ASSIGN(auto staging, Staging::create(pool, owner, wanted.inside_bytes()));
     const auto keep = [&](std::uint64_t offset, ConstBytes bytes) { return staging->write(offset, bytes); };
     MDFS_TRY_ASSIGN(const bool read,
-                    volume.read_level(image, level, wanted.window, 0, wanted.data_bytes, keep, attempts, stop));
+                    volume.read_level(image, level, wanted.window, 0, wanted.inside_bytes(), keep, attempts, stop));
     return read ? std::move(staging) : nullptr;
   };
   const bool is_stored = name.level <= stored.first;
   if (is_stored) {
-    if (file.data_bytes > pool.limits().window_bytes)
+    if (file.inside_bytes() > pool.limits().window_bytes)
       return std::shared_ptr<View>(std::make_shared<StoredLevelView>(volume, image, std::move(file), name.level));
     MDFS_TRY_ASSIGN(auto staging, read_stored(name.level, file, kStoredAttempts));
     if (staging) return std::shared_ptr<View>(new LevelView(std::move(file), std::move(staging)));
   }
-  if (file.data_bytes > pool.limits().window_bytes)
-    return Error{Errc::kTooBig, fmt::format("a window of {} bytes; the mount computes at most {}", file.data_bytes,
+  if (file.inside_bytes() > pool.limits().window_bytes)
+    return Error{Errc::kTooBig, fmt::format("a window of {} bytes; the mount computes at most {}", file.inside_bytes(),
                                             pool.limits().window_bytes)};
   for (unsigned lowest = std::min(stored.first, name.level - 1);; --lowest) {
     const LevelSource source = level_source(geometry, name, lowest);
@@ -202,7 +202,7 @@ Result<std::shared_ptr<View>> LevelView::open(volume::Volume& volume, volume::In
                                               kMaxSourceRowBytes)};
     MDFS_TRY_ASSIGN(ViewFile below, view_window(geometry, {source.window, Format::kRaw, lowest}));
     const Tower tower = tower_of(geometry, name, lowest);
-    MDFS_TRY_ASSIGN(auto staging, Staging::create(pool, owner, file.data_bytes));
+    MDFS_TRY_ASSIGN(auto staging, Staging::create(pool, owner, file.inside_bytes()));
     if (lowest > 0) {
       MDFS_TRY_ASSIGN(auto samples, read_stored(lowest, below, 1));
       if (!samples) continue;

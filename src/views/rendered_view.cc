@@ -101,7 +101,8 @@ Result<std::shared_ptr<View>> RenderedView::open(volume::Volume& volume, volume:
                                                  const engine::Stop& stop) {
   MDFS_TRY_ASSIGN(const Raster raster, raster_of(image, name));
   const Shown shown{image, raster, name.format};
-  const WindowName raw{name.window, Format::kRaw, name.level};
+  WindowName raw = name;
+  raw.format = Format::kRaw;
   MDFS_TRY_ASSIGN(const ViewFile window, view_window(image.geometry, raw));
   const std::uint64_t most = std::min(kMaxWindowBytes, pool.limits().window_bytes);
   if (window.data_bytes > most)

@@ -9,7 +9,6 @@
 
 #include "base/check.h"
 #include "base/checked.h"
-#include "views/zarr_chunk.h"
 
 namespace mdfs::views {
 namespace {
@@ -253,15 +252,13 @@ TiffLayout::Part TiffLayout::part_at(std::uint64_t offset) const {
 Status TiffView::read_part(const TiffLayout::Part& part, MutableBytes into, const engine::Stop& stop) {
   if (!layout_.is_tiled()) return volume_.read_window(image_, part.window, part.offset, into, stop);
   const unsigned x = layout_.geometry().rank - 1;
-  PaddedExtent tile{.rank = 2, .extent = {}, .inside = {}};
-  tile.extent = {layout_.tile_rows(), layout_.tile_row_bytes()};
-  tile.inside = {part.window.length[x - 1], part.window.length[x] * layout_.geometry().sample_bytes()};
-  if (tile.inside == tile.extent) return volume_.read_window(image_, part.window, part.offset, into, stop);
-  const std::uint64_t first = bytes_inside(tile, part.offset);
-  ByteVector inside(static_cast<std::size_t>(bytes_inside(tile, part.offset + into.size()) - first));
-  if (!inside.empty()) MDFS_TRY(volume_.read_window(image_, part.window, first, inside, stop));
-  fill_padded(tile, part.offset, inside, into);
-  return {};
+  const geometry::PaddedBox tile{
+      .rank = 2,
+      .length = {layout_.tile_rows(), layout_.tile_row_bytes()},
+      .inside = {part.window.length[x - 1], part.window.length[x] * layout_.geometry().sample_bytes()}};
+  return geometry::read_padded(tile, part.offset, into, [&](std::uint64_t first, MutableBytes inside) {
+    return volume_.read_window(image_, part.window, first, inside, stop);
+  });
 }
 
 Result<std::size_t> TiffView::read(std::uint64_t offset, MutableBytes into, const engine::Stop& stop) {

@@ -127,8 +127,10 @@ Result<WindowName> parse_window_name(const ShownImage& image, std::string_view n
   MDFS_TRY_ASSIGN(const auto spec, geometry::parse_level_window(geometry, name.substr(0, dot)));
   result.window = spec.window;
   result.level = spec.level;
+  result.padding = spec.padding;
   if (found->channels != kAnyArray)
-    MDFS_TRY(find_raster(geometry, result.window, *found, is_ranged(image, result.format)));
+    MDFS_TRY(find_raster(geometry, geometry::padded(geometry, result.window, result.padding), *found,
+                         is_ranged(image, result.format)));
   // Raw bytes have no axes: a single index and a length of one are the same bytes.
   if (result.format == Format::kRaw) result.window.single = {};
   if (geometry.channels == 1) result.window.channel.reset();
@@ -141,11 +143,13 @@ std::string to_key(const WindowName& name) {
   for (unsigned axis = 0; axis < geometry::kMaxRank; ++axis)
     key +=
         fmt::format("/{}{}{}", name.window.start[axis], name.window.single[axis] ? "=" : "+", name.window.length[axis]);
+  if (!name.padding.is_empty())
+    key += fmt::format("/{}/{}", fmt::join(name.padding.before, ","), fmt::join(name.padding.after, ","));
   return key;
 }
 
 std::string to_name(const Geometry& geometry, const WindowName& name) {
-  return fmt::format("{}.{}", geometry::to_spec(geometry, geometry::LevelWindow{name.level, name.window}),
+  return fmt::format("{}.{}", geometry::to_spec(geometry, geometry::LevelWindow{name.level, name.window, name.padding}),
                      suffix(name.format));
 }
 
@@ -159,7 +163,8 @@ Result<Raster> raster_of(const ShownImage& image, const WindowName& name) {
   MDFS_CHECK(info(name.format).channels != kAnyArray);
   MDFS_TRY_ASSIGN(const Geometry geometry, level_of(image.geometry, name));
   MDFS_TRY(geometry::check(geometry, name.window));
-  return find_raster(geometry, name.window, info(name.format), is_ranged(image, name.format));
+  return find_raster(geometry, geometry::padded(geometry, name.window, name.padding), info(name.format),
+                     is_ranged(image, name.format));
 }
 
 Result<std::optional<std::uint64_t>> known_size(const ShownImage& image, const WindowName& name) {
@@ -179,11 +184,13 @@ Result<ViewFile> view_window(const Geometry& image, const WindowName& name) {
   file.window = name.window;
   file.format = name.format;
   file.type = geometry.type;
-  file.data_bytes = geometry::window_bytes(geometry, name.window);
-  file.array_shape = geometry::array_shape(geometry, name.window);
+  const Window shown = geometry::padded(geometry, name.window, name.padding);
+  file.data_bytes = geometry::window_bytes(geometry, shown);
+  file.array_shape = geometry::array_shape(geometry, shown);
+  if (!name.padding.is_empty()) file.padded = geometry::padded_box(geometry, name.window, name.padding);
   if (name.format == Format::kNpy) file.header = npy_header(geometry.type, file.array_shape, kWindowNpyHeaderBytes);
   if (!is_writable(name.format)) {
-    MDFS_TRY_ASSIGN(const Raster raster, find_raster(geometry, name.window, info(name.format), false));
+    MDFS_TRY_ASSIGN(const Raster raster, find_raster(geometry, shown, info(name.format), false));
     file.swap16 = raster.sample_bytes == 2;
     file.header = pnm_header(raster.width, raster.height, raster.channels, raster.sample_bytes);
   }
@@ -228,10 +235,13 @@ Result<std::size_t> read_view(const ViewFile& file, std::uint64_t offset, Mutabl
   }
   if (into.empty()) return total;
   const std::uint64_t data_offset = offset - file.header.size();
+  const WindowBytes samples = [&](std::uint64_t at, MutableBytes bytes) {
+    return file.padded ? geometry::read_padded(*file.padded, at, bytes, read) : read(at, bytes);
+  };
   if (file.swap16) {
-    MDFS_TRY(read_swapped(file, data_offset, into, read));
+    MDFS_TRY(read_swapped(file, data_offset, into, samples));
   } else {
-    MDFS_TRY(read(data_offset, into));
+    MDFS_TRY(samples(data_offset, into));
   }
   return total;
 }

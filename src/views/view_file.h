@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "geometry/geometry.h"
+#include "geometry/padded_box.h"
 #include "views/display.h"
 #include "views/raster.h"
 #include "volume/volume.h"
@@ -32,11 +33,14 @@ inline constexpr std::uint64_t kMaxRenderedRowBytes = 1u << 20;
 struct WindowName {
   geometry::Window window;
   Format format = Format::kRaw;
-  unsigned level = 0;  // resolution level, in whose samples the window is
+  unsigned level = 0;           // resolution level, in whose samples the window is
+  geometry::Padding padding{};  // around the window
   bool operator==(const WindowName&) const = default;
 };
-// Windows of levels are read-only.
-constexpr bool is_writable(const WindowName& name) { return name.level == 0 && is_writable(name.format); }
+// Windows of levels, and those that the image does not fill, are read-only.
+inline bool is_writable(const WindowName& name) {
+  return name.level == 0 && is_writable(name.format) && name.padding.is_empty();
+}
 // The geometry of the name's level. kOutOfRange if the image has no such level, or no longer.
 Result<geometry::Geometry> level_of(const geometry::Geometry& image, const WindowName& name);
 // "<spec>.<suffix>". The error says why the name does not exist.
@@ -46,7 +50,8 @@ std::string to_key(const WindowName& name);
 // The canonical spelling.
 std::string to_name(const geometry::Geometry& geometry, const WindowName& name);
 
-// The bytes of one virtual file: a header, then the window's canonical bytes (16-bit samples swapped on request).
+// The bytes of one virtual file: a header, then the window's canonical bytes (16-bit samples swapped on request), with
+// zeros around them if it is padded.
 // Immutable; belongs to the geometry at the time of its creation.
 struct ViewFile {
   geometry::Window window;
@@ -54,10 +59,12 @@ struct ViewFile {
   geometry::ElementType type = geometry::ElementType::kU8;
   std::vector<std::uint64_t> array_shape;  // of the array in an NPY
   ByteVector header;
-  std::uint64_t data_bytes = 0;
+  std::uint64_t data_bytes = 0;             // with the padding
   bool swap16 = false;
+  std::optional<geometry::PaddedBox> padded{};
 
   std::uint64_t size_bytes() const { return header.size() + data_bytes; }
+  std::uint64_t inside_bytes() const { return padded ? geometry::bytes_inside(*padded, data_bytes) : data_bytes; }
 };
 // Of a format that is not rendered (else abort). kOutOfRange if the window is not (or no longer) inside the image;
 // kInvalidArgument if the format cannot hold it.

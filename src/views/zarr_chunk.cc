@@ -59,48 +59,8 @@ class StoredOrComputed final : public View {
 
 }  // namespace
 
-PaddedExtent padded_extent(const geometry::Geometry& geometry, const geometry::Window& window) {
-  PaddedExtent padded{geometry.rank, geometry.extent, window.length};
-  padded.extent[geometry.rank - 1] *= geometry.sample_bytes();
-  padded.inside[geometry.rank - 1] *= geometry.sample_bytes();
-  return padded;
-}
-
-std::uint64_t bytes_inside(const PaddedExtent& extent, std::uint64_t end) {
-  std::uint64_t steps = 1, inside_step = 1;  // bytes of one step along an axis: of the extent, and inside
-  for (unsigned axis = 1; axis < extent.rank; ++axis) {
-    steps *= extent.extent[axis];
-    inside_step *= extent.inside[axis];
-  }
-  std::uint64_t count = 0;
-  for (unsigned axis = 0; axis < extent.rank; ++axis) {
-    const std::uint64_t at = end / steps;
-    count += std::min(at, extent.inside[axis]) * inside_step;
-    if (at >= extent.inside[axis] || axis + 1 == extent.rank) break;
-    end %= steps;
-    steps /= extent.extent[axis + 1];
-    inside_step /= extent.inside[axis + 1];
-  }
-  return count;
-}
-
-void fill_padded(const PaddedExtent& extent, std::uint64_t offset, ConstBytes inside, MutableBytes into) {
-  const std::uint64_t row = extent.extent[extent.rank - 1];
-  const std::uint64_t end = offset + into.size();
-  std::fill(into.begin(), into.end(), std::byte{0});
-  for (std::uint64_t at = offset; at < end && !inside.empty();) {
-    const std::uint64_t next = std::min(end, at - at % row + row);
-    const std::uint64_t count = bytes_inside(extent, next) - bytes_inside(extent, at);
-    MDFS_CHECK(count <= inside.size());
-    std::copy_n(inside.begin(), count, into.begin() + static_cast<std::ptrdiff_t>(at - offset));
-    inside = inside.subspan(count);
-    at = next;
-  }
-  MDFS_CHECK(inside.empty());
-}
-
 ZarrChunk::ZarrChunk(const geometry::Geometry& geometry, const geometry::Coord& extent, std::unique_ptr<View> inside)
-    : extent_(padded_extent(geometry, geometry::window_of_extent(geometry, extent))),
+    : extent_(geometry::padded_extent(geometry, geometry::window_of_extent(geometry, extent))),
       size_(geometry.extent_bytes()),
       inside_(std::move(inside)) {}
 
@@ -124,17 +84,12 @@ Result<std::size_t> ZarrChunk::read_padded(std::uint64_t offset, MutableBytes in
                                            const engine::Stop& stop) {
   if (offset >= size_) return std::size_t{0};
   into = into.first(static_cast<std::size_t>(std::min<std::uint64_t>(into.size(), size_ - offset)));
-  const auto read_inside = [&](std::uint64_t from, MutableBytes bytes) {
-    return newest ? inside_->read_newest(from, bytes, stop) : inside_->read(from, bytes, stop);
-  };
-  if (extent_.inside == extent_.extent) return read_inside(offset, into);
-  const std::uint64_t first = bytes_inside(extent_, offset);
-  ByteVector inside(bytes_inside(extent_, offset + into.size()) - first);
-  if (!inside.empty()) {
-    MDFS_TRY_ASSIGN(const std::size_t count, read_inside(first, inside));
+  MDFS_TRY(geometry::read_padded(extent_, offset, into, [&](std::uint64_t first, MutableBytes inside) -> Status {
+    MDFS_TRY_ASSIGN(const std::size_t count,
+                    newest ? inside_->read_newest(first, inside, stop) : inside_->read(first, inside, stop));
     MDFS_CHECK(count == inside.size());
-  }
-  fill_padded(extent_, offset, inside, into);
+    return {};
+  }));
   return into.size();
 }
 

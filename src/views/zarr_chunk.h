@@ -6,27 +6,13 @@
 #include <memory>
 
 #include "base/result.h"
-#include "geometry/decompose.h"
 #include "geometry/geometry.h"
+#include "geometry/padded_box.h"
 #include "views/staging.h"
 #include "views/view.h"
 #include "volume/volume.h"
 
 namespace mdfs::views {
-
-// The bytes of an extent of which only a part, `inside` from the start of each axis, lies in the image. The fastest
-// axis is in bytes.
-struct PaddedExtent {
-  unsigned rank = 0;
-  geometry::Coord extent{};
-  geometry::Coord inside{};
-};
-PaddedExtent padded_extent(const geometry::Geometry& geometry, const geometry::Window& window);
-// How many of the first `end` bytes of the extent lie inside.
-std::uint64_t bytes_inside(const PaddedExtent& extent, std::uint64_t end);
-// Fills `into`, bytes [offset, offset + into.size()) of the extent: those inside with `inside`, which has as many as
-// there are, all others with zeros.
-void fill_padded(const PaddedExtent& extent, std::uint64_t offset, ConstBytes inside, MutableBytes into);
 
 // The decoded samples of one extent in one version of the image; what lies outside the image is zero. Any thread.
 class ZarrChunk final : public View {
@@ -54,7 +40,7 @@ class ZarrChunk final : public View {
   ZarrChunk(const geometry::Geometry& geometry, const geometry::Coord& extent, std::unique_ptr<View> inside);
   Result<std::size_t> read_padded(std::uint64_t offset, MutableBytes into, bool newest, const engine::Stop& stop);
 
-  const PaddedExtent extent_;
+  const geometry::PaddedBox extent_;
   const std::uint64_t size_;
   const std::unique_ptr<View> inside_;  // the part inside the image
 };

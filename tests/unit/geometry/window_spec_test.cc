@@ -102,7 +102,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"", Errc::kInvalidArgument, "empty"}, Refused{",", Errc::kInvalidArgument, "empty"},
         Refused{"y5,", Errc::kInvalidArgument, "empty"}, Refused{"z5", Errc::kInvalidArgument, "yx"},
         Refused{"y", Errc::kInvalidArgument, "missing"}, Refused{"y5+", Errc::kInvalidArgument, "missing"},
-        Refused{"y-5", Errc::kInvalidArgument, "missing"}, Refused{"y5+-3", Errc::kInvalidArgument, "missing"},
+        Refused{"y-5", Errc::kOutOfRange, "clip"}, Refused{"y5+-3", Errc::kInvalidArgument, "missing"},
         Refused{"y5-3", Errc::kInvalidArgument, "START"}, Refused{"y5:8", Errc::kInvalidArgument, "START"},
         Refused{"y5+3+4", Errc::kInvalidArgument, "length"}, Refused{"y5,y6", Errc::kInvalidArgument, "twice"},
         Refused{"c1,c1", Errc::kInvalidArgument, "twice"}, Refused{"l0,l0", Errc::kInvalidArgument, "twice"},
@@ -123,6 +123,37 @@ TEST(WindowSpecTest, ASpecLongerThanANameIsRefused) {
 TEST(WindowSpecTest, AnEmptyImageHasNoWindow) {
   const Geometry empty = image("tyx", {0, 720, 1280});
   EXPECT_EQ(parse_window(empty, "all").error().code, Errc::kOutOfRange);
+}
+
+TEST(WindowSpecTest, ClipPadsWhatLiesOutside) {
+  const auto window = parse_level_window(kPhotograph, "y-5+30,x100+40,clip");
+  ASSERT_TRUE(window.ok());
+  EXPECT_EQ(window->window, *parse_window(kPhotograph, "y0+25,x100+40"));
+  EXPECT_EQ(window->padding.before, (Coord{5, 0}));
+  EXPECT_EQ(window->padding.after, Coord{});
+  const auto behind = parse_level_window(kPhotograph, "clip,y2040+30");
+  ASSERT_TRUE(behind.ok());
+  EXPECT_EQ(behind->window, *parse_window(kPhotograph, "y2040+8"));
+  EXPECT_EQ(behind->padding.after, (Coord{22, 0}));
+  EXPECT_EQ(to_spec(kPhotograph, *behind), "y2040+30,clip");
+  EXPECT_EQ(to_spec(kPhotograph, *parse_level_window(kPhotograph, "-5,-6,10,20,clip")), "y-6+20,x-5+10,clip");
+}
+
+TEST(WindowSpecTest, ClipOfAWindowInsideIsThatWindow) {
+  EXPECT_TRUE(parse_level_window(kPhotograph, "y5+10,clip")->padding.is_empty());
+  EXPECT_EQ(to_spec(kPhotograph, *parse_level_window(kPhotograph, "y5+10,clip")), "y5+10");
+  EXPECT_EQ(*parse_window(kPhotograph, "y5+10,clip"), *parse_window(kPhotograph, "y5+10"));
+  EXPECT_EQ(to_spec(kPhotograph, *parse_level_window(kPhotograph, "clip")), "all");
+}
+
+TEST(WindowSpecTest, AClippedWindowHasASampleInsideAndABound) {
+  for (const char* spec : {"y-5+5,clip", "y2048+5,clip", "y-1,clip", "y2048,clip", "y0+0,clip", "y-5+30", "-5,0,10,10",
+                           "clip,clip", "y-+5,clip", "y--1+5,clip", "0,0,-5,5,clip", "y5+-1,clip", "clip5", "cli",
+                           "y0+4611686018427387904,clip", "y0+18446744073709551615,x0+18446744073709551615,clip",
+                           "y-18446744073709551615+18446744073709551615,clip", "y-18446744073709551616+5,clip"})
+    EXPECT_FALSE(parse_level_window(kPhotograph, spec).ok()) << spec;
+  EXPECT_EQ(parse_level_window(kPhotograph, "y0+4611686018427387904,clip").error().code, Errc::kTooBig);
+  EXPECT_EQ(parse_window(kPhotograph, "y-5+30,clip").error().code, Errc::kOutOfRange) << "a box without padding";
 }
 
 TEST(WindowSpecTest, ARectangleNeedsAxesXAndY) { EXPECT_FALSE(parse_window(image("x", {100, 0, 0}), "1,2,3,4").ok()); }

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "geometry/copy_box.h"
 #include "small_image.h"
 #include "support/fake_volume.h"
 #include "views/npy.h"
@@ -56,6 +57,16 @@ TEST(WindowName, WhatIsNoWindowDoesNotExist) {
   EXPECT_FALSE(parse_window_name(kDeep, "z0+2.pgm").ok()) << "three axes are left";
   EXPECT_TRUE(parse_window_name(kDeep, "z2.pgm").ok());
   EXPECT_FALSE(parse_window_name(make("yx", {4, 4}, 1, ElementType::kF32), "all.pgm").ok()) << "no float in a pgm";
+}
+
+TEST(WindowName, AClippedWindowIsAnotherFileThanTheOneInsideAndReadOnly) {
+  const auto inside = parse_window_name(kPhoto, "y0+4.raw"), clipped = parse_window_name(kPhoto, "y-2+6,clip.raw");
+  EXPECT_NE(to_key(*inside), to_key(*clipped));
+  EXPECT_EQ(to_key(*inside), to_key(*parse_window_name(kPhoto, "y0+4,clip.raw")));
+  EXPECT_EQ(to_key(*clipped), to_key(*parse_window_name(kPhoto, "clip,y-2+6,x0+30.raw")));
+  EXPECT_TRUE(is_writable(*inside));
+  EXPECT_FALSE(is_writable(*clipped));
+  EXPECT_EQ(**known_size(kPhoto, *clipped), 6u * 30 * 3);
 }
 
 TEST(ViewFile, PgmAndPpmCarryTheirHeadersAndOrder) {
@@ -114,14 +125,29 @@ RC_GTEST_PROP(ViewFile, EveryPieceIsThatOfTheWholeFile, ()) {
     name.window.single[axis] = name.window.length[axis] == 1 && *rc::gen::arbitrary<bool>();
   }
   if (channels > 1 && *rc::gen::arbitrary<bool>()) name.window.channel = *rc::gen::inRange(0u, channels);
+  if (*rc::gen::arbitrary<bool>())
+    for (unsigned axis = 0; axis < rank; ++axis) {  // as the grammar has it: over an edge
+      if (name.window.single[axis]) continue;
+      if (name.window.start[axis] == 0) name.padding.before[axis] = *rc::gen::inRange(0, 4);
+      const bool at_end = name.window.start[axis] + name.window.length[axis] == shape[axis];
+      if (at_end) name.padding.after[axis] = *rc::gen::inRange(0, 4);
+    }
   const auto file = view_window(geometry, name);
   if (!file.ok()) {
     RC_ASSERT(!is_writable(name.format));
     return;
   }
-  RC_ASSERT(parse_window_name(geometry, to_name(geometry, name)).ok());
-  ByteVector data(file->data_bytes);
+  const auto parsed = parse_window_name(geometry, to_name(geometry, name));
+  RC_ASSERT(parsed.ok());
+  RC_ASSERT(parsed->padding == name.padding);
+  ByteVector data(file->inside_bytes());
   RC_ASSERT(volume.read_window(ino, name.window, 0, data).ok());
+  if (file->padded) {
+    ByteVector around(file->data_bytes);
+    const geometry::PaddedBox& box = *file->padded;
+    geometry::copy_box(rank, box.inside, data, box.inside, {}, around, box.length, box.before);
+    data = std::move(around);
+  }
   if (file->swap16)
     for (std::size_t i = 0; i + 1 < data.size(); i += 2) std::swap(data[i], data[i + 1]);
   ByteVector whole = file->header;

@@ -203,11 +203,11 @@ RC_GTEST_FIXTURE_PROP(ZarrChunkTest, AChunkIsItsExtentPaddedWithZeros, ()) {
   for (std::size_t i = 0; i < image.size(); ++i) image[i] = static_cast<std::byte>(i * 7 % 255 + 1);
 
   ByteVector expected(geometry.extent_bytes());
-  const PaddedExtent padded = padded_extent(geometry, geometry::window_of_extent(geometry, at));
+  const geometry::PaddedBox padded = geometry::padded_extent(geometry, geometry::window_of_extent(geometry, at));
   geometry::Coord shape = geometry.shape, start{};
   shape[rank - 1] *= geometry.sample_bytes();
-  for (unsigned axis = 0; axis < rank; ++axis) start[axis] = at[axis] * padded.extent[axis];
-  geometry::copy_box(rank, padded.inside, image, shape, start, expected, padded.extent, {});
+  for (unsigned axis = 0; axis < rank; ++axis) start[axis] = at[axis] * padded.length[axis];
+  geometry::copy_box(rank, padded.inside, image, shape, start, expected, padded.length, {});
 
   ZarrChunk chunk(volume_, ino, geometry, at);
   RC_ASSERT(chunk.size_bytes() == expected.size());
