@@ -143,6 +143,12 @@ Status Engine::read_version(WindowVersion& version, std::uint64_t offset, Mutabl
   return parts_->reader.read_version(version, offset, into, stop);
 }
 
+Status Engine::read_version_parts(WindowVersion& version, std::span<const geometry::Window> parts, MutableBytes into,
+                                  const Stop& stop) {
+  parts_->core.relocations.note_activity(parts_->core.environment);
+  return parts_->reader.read_version_parts(version, parts, into, stop);
+}
+
 bool Engine::is_of(const WindowVersion& version, const OpenObject& object) const {
   return &version.object() == &object;
 }

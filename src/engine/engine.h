@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/bytes.h"
@@ -72,6 +73,10 @@ class Engine final {
   // truncation of the image and after a hole under the window, reads of the version fail with ESTALE.
   Result<std::shared_ptr<WindowVersion>> pin_window(OpenObject& object, const geometry::Window& window);
   Status read_version(WindowVersion& version, std::uint64_t offset, MutableBytes into, const Stop& stop = {});
+  // Windows inside that of the version: one after another in `into`, with all channels, from all disks at once. The
+  // caller bounds their number and their bytes.
+  Status read_version_parts(WindowVersion& version, std::span<const geometry::Window> parts, MutableBytes into,
+                            const Stop& stop);
   bool is_of(const WindowVersion& version, const OpenObject& object) const;
   // Starts reading a window's extents into the cache and returns at once. The budget of loads bounds the work.
   void start_window(OpenObject& object, const geometry::Window& window);

@@ -139,6 +139,15 @@ std::vector<geometry::RangeBox> boxes_in_file(const OpenObject& object, std::uin
   return geometry::range_boxes(object.rank, object.array().shape, offset, length);
 }
 
+std::uint64_t count_in(const OpenObject& object, const std::vector<geometry::RangeBox>& boxes) {
+  std::uint64_t parts = 0;
+  for (const geometry::RangeBox& range : boxes)
+    parts = checked_add(parts, geometry::piece_count(object.array(), range.box)).value_or(UINT64_MAX);
+  return parts;
+}
+
+}  // namespace
+
 Transfer plan_boxes(const OpenObject& object, const std::vector<geometry::RangeBox>& boxes) {
   const ByteGeometry& shape = object.array();
   Transfer transfer;
@@ -154,15 +163,6 @@ Transfer plan_boxes(const OpenObject& object, const std::vector<geometry::RangeB
   }
   return transfer;
 }
-
-std::uint64_t count_in(const OpenObject& object, const std::vector<geometry::RangeBox>& boxes) {
-  std::uint64_t parts = 0;
-  for (const geometry::RangeBox& range : boxes)
-    parts = checked_add(parts, geometry::piece_count(object.array(), range.box)).value_or(UINT64_MAX);
-  return parts;
-}
-
-}  // namespace
 
 Transfer plan_range(const OpenObject& object, std::uint64_t offset, std::uint64_t length) {
   return plan_boxes(object, boxes_in_file(object, offset, length));

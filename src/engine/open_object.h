@@ -181,6 +181,8 @@ Transfer plan_window(const OpenObject& object, const geometry::Box& box, std::ui
 // The number of parts of plan_window() (saturating).
 std::uint64_t count_parts(const OpenObject& object, const geometry::Box& box, std::uint64_t offset,
                           std::uint64_t length);
+// Whole boxes of the image, each into a region of its own: at the offset given, in its canonical layout.
+Transfer plan_boxes(const OpenObject& object, const std::vector<geometry::RangeBox>& boxes);
 // The extents that overlap a box of the array.
 GridBox extents_under(const OpenObject& object, const geometry::Box& box);
 

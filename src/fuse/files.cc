@@ -50,8 +50,8 @@ void finish_virtual(fuse_req_t req, std::shared_ptr<const Node> node, fuse_file_
   const bool is_window = node->spec.kind == NodeKind::kWindow;
   const bool rendered = is_rendered(node->spec);
   const geometry::Window window = node->spec.window.window;
-  const bool of_level = node->spec.window.level > 0;  // in samples that a trace has no word for
-  if (TraceRecorder* const trace = server.trace(); trace != nullptr && rendered && !of_level)
+  const bool is_box = node->spec.window.level == 0 && !node->spec.window.cut;  // a trace has no word for others
+  if (TraceRecorder* const trace = server.trace(); trace != nullptr && rendered && is_box)
     trace->window(server.volume(), node->spec.ino, window, false, TraceRecorder::Clock::now(), caller_pid(req));
   auto opened = reading(req, [&] { return open_view(server, std::move(node), info.flags, caller, stop_of(req)); });
   if (!opened.ok()) return reply_error(req, opened.error());

@@ -13,6 +13,7 @@
 #include "fuse/shown_image.h"
 #include "fuse/zarr_nodes.h"
 #include "fuse/zoom_nodes.h"
+#include "views/cut_view.h"
 #include "views/info_json.h"
 #include "views/level_view.h"
 #include "views/rendered_view.h"
@@ -194,7 +195,8 @@ Result<std::uint64_t> size_of(Server& server, const Node& node) {
 }  // namespace
 
 bool is_rendered(const NodeSpec& spec) {
-  return spec.kind == NodeKind::kWindow && (spec.window.level > 0 || views::is_rendered(spec.window.format));
+  return spec.kind == NodeKind::kWindow &&
+         (spec.window.level > 0 || spec.window.cut || views::is_rendered(spec.window.format));
 }
 
 // The size of a rendered file changes with its opens. A chunk of zeros becomes a hole when it is written back, and the
@@ -350,10 +352,15 @@ Result<std::unique_ptr<Handle>> open_view(Server& server, std::shared_ptr<const 
     if (can_write(flags)) return Error{Errc::kAccessDenied, kWritable};
     MDFS_TRY_ASSIGN(const views::ShownImage image, shown_image(server.volume(), spec.ino));
     volume::Volume& volume = server.volume();
-    auto view =
-        views::is_rendered(spec.window.format)
-            ? views::RenderedView::open(volume, spec.ino, image, spec.window, server.staging(), caller.uid, stop)
-            : views::LevelView::open(volume, spec.ino, info.geometry, spec.window, server.staging(), caller.uid, stop);
+    const auto open = [&]() -> Result<std::shared_ptr<views::View>> {
+      views::StagingPool& pool = server.staging();
+      if (views::is_rendered(spec.window.format))
+        return views::RenderedView::open(volume, spec.ino, image, spec.window, pool, caller.uid, stop);
+      if (spec.window.cut)
+        return views::CutView::open(volume, spec.ino, info.geometry, spec.window, pool, caller.uid, stop);
+      return views::LevelView::open(volume, spec.ino, info.geometry, spec.window, pool, caller.uid, stop);
+    };
+    auto view = open();
     if (!view.ok() && view.error().code == Errc::kOutOfRange) return Error{Errc::kNotFound, view.error().message()};
     if (!view.ok()) return view.error();
     handle->view = std::move(*view);

@@ -11,7 +11,8 @@ namespace mdfs::geometry {
 Window padded(const Geometry& geometry, const Window& window, const Padding& padding) {
   Window whole = window;
   whole.start = {};
-  for (unsigned axis = 0; axis < geometry.rank; ++axis) whole.length[axis] += padding.before[axis] + padding.after[axis];
+  for (unsigned axis = 0; axis < geometry.rank; ++axis)
+    whole.length[axis] += padding.before[axis] + padding.after[axis];
   return whole;
 }
 

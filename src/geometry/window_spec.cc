@@ -162,8 +162,7 @@ class SpecParser {
                                                       before_[axis], geometry_.axes[axis])};
       return {};
     }
-    std::optional<std::uint64_t> bytes =
-        window_.channel ? element_bytes(geometry_.type) : geometry_.sample_bytes();
+    std::optional<std::uint64_t> bytes = window_.channel ? element_bytes(geometry_.type) : geometry_.sample_bytes();
     for (unsigned axis = 0; axis < geometry_.rank; ++axis) {
       std::uint64_t& start = result.window.start[axis];
       std::uint64_t& length = result.window.length[axis];

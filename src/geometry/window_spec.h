@@ -25,9 +25,9 @@ struct LevelWindow {
   Window window;  // the part inside
   Padding padding{};
 };
-// The same, with an item "l2" for level 2. Level 0, the image itself, is the level if none is given. With an item "clip"
-// an axis with a length may begin before the image, "y-5+20", and end behind it, as long as a sample is inside. The
-// padded window has at most kMaxImageBytes: else kTooBig.
+// The same, with an item "l2" for level 2. Level 0, the image itself, is the level if none is given. With an item
+// "clip" an axis with a length may begin before the image, "y-5+20", and end behind it, as long as a sample is inside.
+// The padded window has at most kMaxImageBytes: else kTooBig.
 Result<LevelWindow> parse_level_window(const Geometry& image, std::string_view spec);
 // The canonical spelling: axes in order, whole axes left out; "all" for the whole image.
 std::string to_spec(const Geometry& geometry, const Window& window);

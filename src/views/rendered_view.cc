@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "views/cut_view.h"
 #include "views/jpeg.h"
 #include "views/level_view.h"
 #include "views/png.h"
@@ -109,13 +110,15 @@ Result<std::shared_ptr<View>> RenderedView::open(volume::Volume& volume, volume:
     return Error{Errc::kTooBig, fmt::format("a window of {} bytes; a .{} shows at most {}", window.data_bytes,
                                             suffix(name.format), most)};
   MDFS_TRY_ASSIGN(auto staging, Staging::create(pool, owner, encoder_of(name.format).max_bytes(raster)));
-  std::shared_ptr<View> level;
-  if (name.level > 0) {
-    MDFS_TRY_ASSIGN(level, LevelView::open(volume, ino, image.geometry, raw, pool, owner, stop));
+  std::shared_ptr<View> computed;
+  if (name.cut) {
+    MDFS_TRY_ASSIGN(computed, CutView::open(volume, ino, image.geometry, raw, pool, owner, stop));
+  } else if (name.level > 0) {
+    MDFS_TRY_ASSIGN(computed, LevelView::open(volume, ino, image.geometry, raw, pool, owner, stop));
   }
   for (unsigned attempt = 1;; ++attempt) {
     WindowReader reader(volume, ino, std::make_shared<const ViewFile>(window));
-    const auto size = encode(level ? *level : reader, shown, *staging, stop);
+    const auto size = encode(computed ? *computed : reader, shown, *staging, stop);
     if (size.ok()) return std::shared_ptr<View>(new RenderedView(std::move(staging), *size));
     if (size.error().code != Errc::kStaleDisk || attempt == kAttempts) return size.error();
   }

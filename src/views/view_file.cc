@@ -8,6 +8,7 @@
 #include <array>
 
 #include "base/check.h"
+#include "geometry/cut_spec.h"
 #include "geometry/level.h"
 #include "geometry/window_spec.h"
 #include "views/jpeg.h"
@@ -60,19 +61,41 @@ bool holds_type(const FormatInfo& format, ElementType type) {
   return type == ElementType::kU8 || (type == ElementType::kU16 && format.sample_bytes == 2);
 }
 
-Result<Raster> find_raster(const Geometry& geometry, const Window& window, const FormatInfo& format, bool ranged) {
+// What is shown of the image or of a level, whose geometry is given.
+struct ShownArray {
+  std::vector<std::uint64_t> lengths;  // along axes that are not dropped
+  unsigned channels = 1;
+  std::uint64_t data_bytes = 0;
+};
+Result<ShownArray> shown_by(const Geometry& geometry, const WindowName& name) {
+  ShownArray shown;
+  shown.channels = name.window.channel ? 1 : geometry.channels;
+  if (name.cut) {
+    const geometry::CutPlane plane{*name.cut, name.window};
+    MDFS_TRY(geometry::check(geometry, plane));
+    shown.lengths = {plane.cut.height, plane.cut.width};
+    shown.data_bytes = geometry::cut_bytes(geometry, plane);
+    return shown;
+  }
+  MDFS_TRY(geometry::check(geometry, name.window));
+  const Window padded = geometry::padded(geometry, name.window, name.padding);
+  for (unsigned axis = 0; axis < geometry.rank; ++axis)
+    if (!padded.single[axis]) shown.lengths.push_back(padded.length[axis]);
+  shown.data_bytes = geometry::window_bytes(geometry, padded);
+  return shown;
+}
+
+Result<Raster> find_raster(const Geometry& geometry, const ShownArray& shown, const FormatInfo& format, bool ranged) {
   if (!ranged && !holds_type(format, geometry.type))
     return Error{Errc::kInvalidArgument,
                  fmt::format("{} requires {} samples{}; the image has {}", format.suffix,
                              format.sample_bytes == 1 ? "u8" : "u8 or u16",
                              format.rendered ? " or a range (mdfs image display)" : "", name(geometry.type))};
-  const unsigned channels = window.channel ? 1 : geometry.channels;
+  const unsigned channels = shown.channels;
   if (channels > 32 || ((format.channels >> (channels - 1)) & 1) == 0)
     return Error{Errc::kInvalidArgument, fmt::format("{} holds {}; the window has {} (c0, c1, .. picks one)",
                                                      format.suffix, allowed_channels(format.channels), channels)};
-  std::vector<std::uint64_t> lengths;
-  for (unsigned axis = 0; axis < geometry.rank; ++axis)
-    if (!window.single[axis]) lengths.push_back(window.length[axis]);
+  const std::vector<std::uint64_t>& lengths = shown.lengths;
   if (lengths.size() != 2)
     return Error{Errc::kInvalidArgument,
                  fmt::format("{} requires two axes; the window has {} (an axis given as one index is dropped)",
@@ -124,13 +147,23 @@ Result<WindowName> parse_window_name(const ShownImage& image, std::string_view n
     return Error{Errc::kInvalidArgument, fmt::format("'.{}' must be one of {}", ending, all_suffixes())};
   WindowName result;
   result.format = found->format;
-  MDFS_TRY_ASSIGN(const auto spec, geometry::parse_level_window(geometry, name.substr(0, dot)));
-  result.window = spec.window;
-  result.level = spec.level;
-  result.padding = spec.padding;
-  if (found->channels != kAnyArray)
-    MDFS_TRY(find_raster(geometry, geometry::padded(geometry, result.window, result.padding), *found,
-                         is_ranged(image, result.format)));
+  const std::string_view spec = name.substr(0, dot);
+  if (geometry::is_cut(spec)) {
+    MDFS_TRY_ASSIGN(const auto cut, geometry::parse_cut(geometry, spec));
+    result.window = cut.plane.window;
+    result.level = cut.level;
+    result.cut = cut.plane.cut;
+  } else {
+    MDFS_TRY_ASSIGN(const auto window, geometry::parse_level_window(geometry, spec));
+    result.window = window.window;
+    result.level = window.level;
+    result.padding = window.padding;
+  }
+  if (found->channels != kAnyArray) {
+    MDFS_TRY_ASSIGN(const Geometry level, level_of(geometry, result));
+    MDFS_TRY_ASSIGN(const ShownArray shown, shown_by(level, result));
+    MDFS_TRY(find_raster(level, shown, *found, is_ranged(image, result.format)));
+  }
   // Raw bytes have no axes: a single index and a length of one are the same bytes.
   if (result.format == Format::kRaw) result.window.single = {};
   if (geometry.channels == 1) result.window.channel.reset();
@@ -145,10 +178,18 @@ std::string to_key(const WindowName& name) {
         fmt::format("/{}{}{}", name.window.start[axis], name.window.single[axis] ? "=" : "+", name.window.length[axis]);
   if (!name.padding.is_empty())
     key += fmt::format("/{}/{}", fmt::join(name.padding.before, ","), fmt::join(name.padding.after, ","));
+  if (name.cut) {
+    for (const auto* numbers : {&name.cut->origin, &name.cut->u, &name.cut->v})
+      for (const double number : *numbers) key += fmt::format("/{}", number);
+    key += fmt::format("/{}x{}{}", name.cut->width, name.cut->height, name.cut->nearest ? "n" : "");
+  }
   return key;
 }
 
 std::string to_name(const Geometry& geometry, const WindowName& name) {
+  if (name.cut)
+    return fmt::format("{}.{}", geometry::to_spec(geometry, geometry::LevelCut{name.level, {*name.cut, name.window}}),
+                       suffix(name.format));
   return fmt::format("{}.{}", geometry::to_spec(geometry, geometry::LevelWindow{name.level, name.window, name.padding}),
                      suffix(name.format));
 }
@@ -162,9 +203,8 @@ Result<Geometry> level_of(const Geometry& image, const WindowName& name) {
 Result<Raster> raster_of(const ShownImage& image, const WindowName& name) {
   MDFS_CHECK(info(name.format).channels != kAnyArray);
   MDFS_TRY_ASSIGN(const Geometry geometry, level_of(image.geometry, name));
-  MDFS_TRY(geometry::check(geometry, name.window));
-  return find_raster(geometry, geometry::padded(geometry, name.window, name.padding), info(name.format),
-                     is_ranged(image, name.format));
+  MDFS_TRY_ASSIGN(const ShownArray shown, shown_by(geometry, name));
+  return find_raster(geometry, shown, info(name.format), is_ranged(image, name.format));
 }
 
 Result<std::optional<std::uint64_t>> known_size(const ShownImage& image, const WindowName& name) {
@@ -179,14 +219,14 @@ Result<std::optional<std::uint64_t>> known_size(const ShownImage& image, const W
 Result<ViewFile> view_window(const Geometry& image, const WindowName& name) {
   MDFS_CHECK(!is_rendered(name.format));
   MDFS_TRY_ASSIGN(const Geometry geometry, level_of(image, name));
-  MDFS_TRY(geometry::check(geometry, name.window));
+  MDFS_TRY_ASSIGN(const ShownArray shown, shown_by(geometry, name));
   ViewFile file;
   file.window = name.window;
   file.format = name.format;
   file.type = geometry.type;
-  const Window shown = geometry::padded(geometry, name.window, name.padding);
-  file.data_bytes = geometry::window_bytes(geometry, shown);
-  file.array_shape = geometry::array_shape(geometry, shown);
+  file.data_bytes = shown.data_bytes;
+  file.array_shape = shown.lengths;
+  if (shown.channels > 1) file.array_shape.push_back(shown.channels);
   if (!name.padding.is_empty()) file.padded = geometry::padded_box(geometry, name.window, name.padding);
   if (name.format == Format::kNpy) file.header = npy_header(geometry.type, file.array_shape, kWindowNpyHeaderBytes);
   if (!is_writable(name.format)) {

@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "geometry/cut.h"
 #include "geometry/geometry.h"
 #include "geometry/padded_box.h"
 #include "views/display.h"
@@ -33,13 +34,14 @@ inline constexpr std::uint64_t kMaxRenderedRowBytes = 1u << 20;
 struct WindowName {
   geometry::Window window;
   Format format = Format::kRaw;
-  unsigned level = 0;           // resolution level, in whose samples the window is
-  geometry::Padding padding{};  // around the window
+  unsigned level = 0;                  // resolution level, in whose samples the window is
+  geometry::Padding padding{};         // around the window
+  std::optional<geometry::Cut> cut{};  // then the window has what CutPlane says
   bool operator==(const WindowName&) const = default;
 };
-// Windows of levels, and those that the image does not fill, are read-only.
+// Windows of levels, those that the image does not fill, and cuts are read-only.
 inline bool is_writable(const WindowName& name) {
-  return name.level == 0 && is_writable(name.format) && name.padding.is_empty();
+  return name.level == 0 && is_writable(name.format) && name.padding.is_empty() && !name.cut;
 }
 // The geometry of the name's level. kOutOfRange if the image has no such level, or no longer.
 Result<geometry::Geometry> level_of(const geometry::Geometry& image, const WindowName& name);
@@ -59,15 +61,15 @@ struct ViewFile {
   geometry::ElementType type = geometry::ElementType::kU8;
   std::vector<std::uint64_t> array_shape;  // of the array in an NPY
   ByteVector header;
-  std::uint64_t data_bytes = 0;             // with the padding
+  std::uint64_t data_bytes = 0;  // with the padding
   bool swap16 = false;
   std::optional<geometry::PaddedBox> padded{};
 
   std::uint64_t size_bytes() const { return header.size() + data_bytes; }
   std::uint64_t inside_bytes() const { return padded ? geometry::bytes_inside(*padded, data_bytes) : data_bytes; }
 };
-// Of a format that is not rendered (else abort). kOutOfRange if the window is not (or no longer) inside the image;
-// kInvalidArgument if the format cannot hold it.
+// Of a format that is not rendered (else abort). The window of a cut has no meaning. kOutOfRange if the window is not
+// (or no longer) inside the image; kInvalidArgument if the format cannot hold it.
 Result<ViewFile> view_window(const geometry::Geometry& geometry, const WindowName& name);
 // The size of the virtual file before it is opened; nothing if it is rendered. Errors as view_window().
 Result<std::optional<std::uint64_t>> known_size(const ShownImage& image, const WindowName& name);

@@ -208,7 +208,13 @@ class VersionOfVolume final : public PinnedWindow {
   VersionOfVolume(VolumeImpl& volume, Ino ino, std::shared_ptr<engine::WindowVersion> version)
       : volume_(volume), ino_(ino), version_(std::move(version)) {}
   Status read(std::uint64_t offset, MutableBytes into, const engine::Stop& stop) override {
-    return volume_.read_pinned(ino_, *version_, offset, into, stop);
+    return volume_.read_pinned(
+        ino_, *version_, [&](engine::Engine& engine) { return engine.read_version(*version_, offset, into, stop); });
+  }
+  Status read_parts(std::span<const geometry::Window> parts, MutableBytes into, const engine::Stop& stop) override {
+    return volume_.read_pinned(ino_, *version_, [&](engine::Engine& engine) {
+      return engine.read_version_parts(*version_, parts, into, stop);
+    });
   }
 
  private:
@@ -231,15 +237,15 @@ Result<std::unique_ptr<PinnedWindow>> VolumeImpl::pin_window(Ino ino, const geom
   return pinned;
 }
 
-Status VolumeImpl::read_pinned(Ino ino, engine::WindowVersion& version, std::uint64_t offset, MutableBytes into,
-                               const engine::Stop& stop) {
+Status VolumeImpl::read_pinned(Ino ino, const engine::WindowVersion& version,
+                               const std::function<Status(engine::Engine& engine)>& read) {
   const Reading reading(readers_);
   const Pin pin = table_.pin(ino);
   {
     const std::shared_lock shrink(pin->shrink_mutex);
     MDFS_TRY_ASSIGN(const ObjectUse use, open_objects_.use(*pin));
     if (!engine_->is_of(version, *use)) return {Errc::kStaleDisk, "the image has become another one"};
-    MDFS_TRY(engine_->read_version(version, offset, into, stop));
+    MDFS_TRY(read(*engine_));
   }
   if (keeps_atime()) open_objects_.was_read(*pin);
   return {};

@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -172,6 +173,8 @@ class PinnedWindow {
  public:
   virtual ~PinnedWindow() = default;
   virtual Status read(std::uint64_t offset, MutableBytes into, const engine::Stop& stop) = 0;
+  // Windows inside this one (else kOutOfRange), from all disks at once: one after another in `into`, with all channels.
+  virtual Status read_parts(std::span<const geometry::Window> parts, MutableBytes into, const engine::Stop& stop) = 0;
 };
 
 // Any thread may call any method. Look-up counts hold inodes, as in FUSE: lookup and every call that makes an entry add

@@ -121,8 +121,8 @@ class VolumeImpl final : public MaintainedVolume {
   Result<bool> read_cached_window(Ino ino, const geometry::Window& window, MutableBytes into,
                                   const engine::ReadProgress& progress) override;
   Result<std::unique_ptr<PinnedWindow>> pin_window(Ino ino, const geometry::Window& window) override;
-  Status read_pinned(Ino ino, engine::WindowVersion& version, std::uint64_t offset, MutableBytes into,
-                     const engine::Stop& stop);
+  Status read_pinned(Ino ino, const engine::WindowVersion& version,
+                     const std::function<Status(engine::Engine& engine)>& read);
   using Volume::write_window;
   Status write_window(Ino ino, const geometry::Window& window, const engine::WindowSource& from,
                       const engine::Stop& stop) override;

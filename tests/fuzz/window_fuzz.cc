@@ -1,7 +1,10 @@
 // Fuzz target: the grammar of windows, of names under win/ and of those under ome.zarr/. The first byte chooses the
 // image.
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "fuzz.h"
+#include "geometry/level.h"
 #include "geometry/window_spec.h"
 #include "views/view_file.h"
 #include "views/zarr_name.h"
@@ -19,7 +22,7 @@ geometry::Geometry image(unsigned choice) {
       choice / 12 % 2 == 0 ? geometry::Coord{7, 300, 500} : geometry::Coord{std::uint64_t{1} << 40, 1u << 8, 1u << 7};
   for (unsigned axis = 0; axis < geometry.rank; ++axis) geometry.shape[axis] = shape[axis];
   for (unsigned axis = 0; axis < geometry.rank; ++axis) geometry.extent[axis] = 16;
-  geometry.axes = std::string("tyx").substr(3 - geometry.rank);
+  geometry.axes = std::string(choice / 24 % 2 == 0 ? "tyx" : "zyx").substr(3 - geometry.rank);
   MDFS_CHECK(geometry::check(geometry).ok());
   return geometry;
 }
@@ -40,6 +43,30 @@ void walk_zarr(const geometry::Geometry& geometry, std::string_view path) {
   for (unsigned axis = 0; axis < geometry.rank; ++axis) MDFS_CHECK(extent[axis] < geometry.grid()[axis]);
 }
 
+// The first samples of a cut: all pieces lie in the level, and in the window around the cut.
+void cut(const geometry::Geometry& image, const views::WindowName& name) {
+  const geometry::Geometry level = geometry::level_geometry(image, name.level);
+  const geometry::CutPlane plane{*name.cut, name.window};
+  const auto around = geometry::window_around(level, plane);
+  const geometry::CutTile tile{0, std::min<std::uint64_t>(plane.cut.width, 8), 0,
+                               std::min<std::uint64_t>(plane.cut.height, 8)};
+  const auto pieces = geometry::cut_pieces(level, plane, tile);
+  MDFS_CHECK(around.has_value() || pieces.empty());
+  std::uint64_t bytes = 0;
+  for (const geometry::CutPiece& piece : pieces) {
+    MDFS_CHECK(geometry::check(level, piece.window).ok());
+    for (unsigned axis = 0; axis < level.rank; ++axis)
+      MDFS_CHECK(piece.window.start[axis] >= around->start[axis] &&
+                 piece.window.start[axis] + piece.window.length[axis] <= around->start[axis] + around->length[axis]);
+    bytes += geometry::window_bytes(level, piece.window);
+  }
+  const ByteVector samples(bytes);
+  const unsigned channels = plane.window.channel ? 1 : level.channels;
+  ByteVector into(tile.samples() * channels * geometry::element_bytes(level.type), std::byte{1});
+  geometry::fill_cut(level, plane, tile, pieces, samples, into);
+  MDFS_CHECK(into == ByteVector(into.size()));
+}
+
 }  // namespace
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -58,6 +85,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     MDFS_CHECK(again.ok() && *again == *name && views::to_key(*again) == views::to_key(*name));
     const auto known = views::known_size(geometry, *name);
     MDFS_CHECK(known.ok() && known->has_value() != views::is_rendered(name->format));
+    if (name->cut) cut(geometry, *name);
     MDFS_CHECK(!known->has_value() || **known > 0);
   }
   walk_zarr(geometry, text);

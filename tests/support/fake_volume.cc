@@ -10,6 +10,8 @@
 
 #include "base/check.h"
 #include "base/checked.h"
+#include "geometry/copy_box.h"
+#include "geometry/decompose.h"
 
 namespace mdfs::test {
 namespace {
@@ -385,29 +387,46 @@ Result<std::unique_ptr<volume::PinnedWindow>> FakeVolume::pin_window(Ino ino, co
   // A copy of all its bytes.
   class Copy final : public volume::PinnedWindow {
    public:
-    Copy(const FakeVolume& owner, ByteVector bytes)
-        : owner_(owner), given_up_(owner.given_up_), bytes_(std::move(bytes)) {}
+    Copy(const FakeVolume& owner, const Geometry& geometry, const Window& window, ByteVector bytes)
+        : owner_(owner), given_up_(owner.given_up_), geometry_(geometry), window_(window), bytes_(std::move(bytes)) {}
     Status read(std::uint64_t offset, MutableBytes into, const engine::Stop&) override {
       if (owner_.given_up_ != given_up_) return {Errc::kStaleDisk, "given up"};
       std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(offset), into.size(), into.begin());
+      return {};
+    }
+    Status read_parts(std::span<const Window> parts, MutableBytes into, const engine::Stop&) override {
+      if (owner_.given_up_ != given_up_) return {Errc::kStaleDisk, "given up"};
+      const geometry::Box whole = geometry::byte_box(geometry_, window_);
+      for (const Window& part : parts) {
+        geometry::Box box = geometry::byte_box(geometry_, part);
+        for (unsigned axis = 0; axis < geometry_.rank; ++axis) box.start[axis] -= whole.start[axis];
+        const std::uint64_t bytes = geometry::window_bytes(geometry_, part);
+        geometry::copy_box(geometry_.rank, box.length, bytes_, whole.length, box.start, into.first(bytes), box.length,
+                           {});
+        into = into.subspan(bytes);
+      }
       return {};
     }
 
    private:
     const FakeVolume& owner_;
     const unsigned given_up_;
+    const Geometry geometry_;
+    const Window window_;
     const ByteVector bytes_;
   };
   std::uint64_t size = 0;
+  Geometry geometry;
   {
     const std::lock_guard lock(mutex_);
     MDFS_TRY_ASSIGN(Inode * inode, find(ino));
     MDFS_TRY(geometry::check(*inode->geometry, window));
-    size = geometry::window_bytes(*inode->geometry, window);
+    geometry = *inode->geometry;
+    size = geometry::window_bytes(geometry, window);
   }
   ByteVector bytes(size);
   MDFS_TRY(read_window(ino, window, 0, bytes));
-  return std::unique_ptr<volume::PinnedWindow>(std::make_unique<Copy>(*this, std::move(bytes)));
+  return std::unique_ptr<volume::PinnedWindow>(std::make_unique<Copy>(*this, geometry, window, std::move(bytes)));
 }
 
 Status FakeVolume::write_window(Ino ino, const Window& window, const engine::WindowSource& from, const engine::Stop&) {

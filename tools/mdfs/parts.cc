@@ -32,6 +32,18 @@ Status for_each_part(const geometry::Geometry& geometry, const geometry::Window&
   return {};
 }
 
+imagefile::ArrayInfo array_of_cut(const geometry::Geometry& geometry, const geometry::CutPlane& plane) {
+  imagefile::ArrayInfo array;
+  array.type = geometry.type;
+  array.lengths = {plane.cut.height, plane.cut.width};
+  array.axes = "yx";
+  if (geometry.channels > 1 && !plane.window.channel) {
+    array.lengths.push_back(geometry.channels);
+    array.axes += 'c';
+  }
+  return array;
+}
+
 imagefile::ArrayInfo array_of_window(const geometry::Geometry& geometry, const geometry::Window& window) {
   imagefile::ArrayInfo array;
   array.type = geometry.type;

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "base/result.h"
+#include "geometry/cut.h"
 #include "geometry/geometry.h"
 #include "imagefile/image_file.h"
 
@@ -15,6 +16,9 @@ namespace mdfs::tools {
 // limit_bytes where a single sample allows it. Pieces end at extents of the image where that is possible.
 Status for_each_part(const geometry::Geometry& geometry, const geometry::Window& window, std::uint64_t limit_bytes,
                      const std::function<Status(const geometry::Window&)>& visit);
+
+// Rows and columns of a cut; channels last.
+imagefile::ArrayInfo array_of_cut(const geometry::Geometry& geometry, const geometry::CutPlane& plane);
 
 // Axes given as one index are dropped; a selected channel is not a dimension.
 imagefile::ArrayInfo array_of_window(const geometry::Geometry& geometry, const geometry::Window& window);

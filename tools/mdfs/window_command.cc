@@ -1,4 +1,4 @@
-// mdfs window read, write and explain.
+// mdfs window read, cut, write and explain.
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -15,6 +15,8 @@
 #include "base/aligned_buffer.h"
 #include "commands.h"
 #include "convert.h"
+#include "geometry/cut_spec.h"
+#include "geometry/decompose.h"
 #include "geometry/level.h"
 #include "geometry/shape_text.h"
 #include "geometry/window_spec.h"
@@ -37,14 +39,19 @@ namespace {
 constexpr std::uint64_t kReadPartBytes = 16u << 20;   // whole elements of any type
 constexpr std::uint64_t kWritePartBytes = 16u << 20;  // whole elements of any type
 constexpr std::uint64_t kMaxWriteBytes = std::uint64_t{4} << 30;
+constexpr std::uint64_t kMaxCutBytes = std::uint64_t{256} << 20;  // of the daemon
 
 struct OpenWindow {
   Image image;
   unsigned level = 0;
   geometry::Geometry geometry;  // of the level, as the window
-  geometry::Window window;
+  geometry::Window window;      // inside the image
+  std::optional<geometry::CutPlane> cut;
+  imagefile::ArrayInfo array;
+  std::uint64_t bytes = 0;         // of the array
   std::string spec;                // its canonical spelling
-  mdfs_ioc_window ioc{};           // as calls take it
+  bool is_box = true;              // what calls take; else a file under win/
+  mdfs_ioc_window ioc{};           // of the window
   std::uint32_t placed_disks = 0;  // over which the image is spread
 };
 
@@ -53,14 +60,30 @@ Result<OpenWindow> open_window(const std::string& path, const std::string& spec,
   MDFS_TRY_ASSIGN(open.image, open_image(path, flags));
   MDFS_TRY_ASSIGN(const mdfs_ioc_geometry info, image_info(*open.image, path));
   MDFS_TRY_ASSIGN(const geometry::Geometry whole, client::to_geometry(info));
+  open.placed_disks = info.placed_disks;
+  if (geometry::is_cut(spec)) {
+    const auto cut = geometry::parse_cut(whole, spec);
+    if (!cut.ok()) return Error{cut.error().code, path + ": " + cut.error().where};
+    open.level = cut->level;
+    open.geometry = geometry::level_geometry(whole, cut->level);
+    open.cut = cut->plane;
+    open.array = array_of_cut(open.geometry, cut->plane);
+    open.bytes = geometry::cut_bytes(open.geometry, cut->plane);
+    open.spec = geometry::to_spec(whole, *cut);
+    open.is_box = false;
+    return open;
+  }
   const auto window = geometry::parse_level_window(whole, spec);
   if (!window.ok()) return Error{window.error().code, path + ": " + window.error().where};
   open.level = window->level;
   open.geometry = geometry::level_geometry(whole, window->level);
   open.window = window->window;
+  const geometry::Window padded = geometry::padded(open.geometry, window->window, window->padding);
+  open.array = array_of_window(open.geometry, padded);
+  open.bytes = geometry::window_bytes(open.geometry, padded);
   open.spec = geometry::to_spec(whole, *window);
+  open.is_box = window->padding.is_empty();
   open.ioc = client::from_window(whole, *window);
-  open.placed_disks = info.placed_disks;
   return open;
 }
 
@@ -73,27 +96,37 @@ struct ReadArguments {
 
 // The error of the daemon is an errno: what it means here.
 Error explained(const Error& error, const ReadArguments& arguments, const OpenWindow& open) {
+  if (error.code == Errc::kTooBig && open.cut)
+    return {Errc::kTooBig, fmt::format("{}: window {}: a cut has at most {} of samples, and is as large around in a "
+                                       "level",
+                                       arguments.path, open.spec, format_size(kMaxCutBytes))};
   if (error.code != Errc::kTooBig || open.level == 0) return error;
   return {Errc::kTooBig, fmt::format("{}: window {}: too large to be computed; store the levels of the image (mdfs "
                                      "image levels --set auto), or read less at a time",
                                      arguments.path, open.spec)};
 }
 
+// The samples of the window, from the first on.
+Result<File> open_samples(client::HandlePool& handles, const std::string& path, const OpenWindow& open) {
+  if (!open.is_box) return File::open(fmt::format("{}@/win/{}.raw", path, open.spec), O_RDONLY);
+  mdfs_ioc_window window = open.ioc;
+  MDFS_TRY_ASSIGN(const int fd, handles.bind(window));
+  if (window.bytes != open.bytes)
+    return Error{Errc::kInvalidArgument, path + ": was replaced by another image during the read"};
+  return File(fd, path);
+}
+
 Status read_command(const ReadArguments& arguments) {
   MDFS_TRY_ASSIGN(const OpenWindow open, open_window(arguments.path, arguments.spec, O_RDONLY));
-  const imagefile::ArrayInfo array = array_of_window(open.geometry, open.window);
-  MDFS_TRY_ASSIGN(const auto sink, imagefile::create_sink(arguments.output, array, arguments.force));
-  const std::uint64_t bytes = geometry::window_bytes(open.geometry, open.window);
+  MDFS_TRY_ASSIGN(const auto sink, imagefile::create_sink(arguments.output, open.array, arguments.force));
+  const std::uint64_t bytes = open.bytes;
   const bool to_file = arguments.output != "-";
   Progress progress("reading", bytes, to_file || ::isatty(STDOUT_FILENO) != 1);
-  // One binding, so one version of a window of any size.
+  // One binding, or one open file, so one version of a window of any size.
   MDFS_TRY_ASSIGN(const auto handles, client::HandlePool::open(arguments.path, O_RDONLY));
-  mdfs_ioc_window window = open.ioc;
-  const auto fd = handles->bind(window);
-  if (!fd.ok()) return explained(fd.error(), arguments, open);
-  File bound(*fd, arguments.path);
-  if (window.bytes != bytes)
-    return {Errc::kInvalidArgument, arguments.path + ": was replaced by another image during the read"};
+  auto opened = open_samples(*handles, arguments.path, open);
+  if (!opened.ok()) return explained(opened.error(), arguments, open);
+  File bound = std::move(*opened);
   AlignedBuffer buffer(static_cast<std::size_t>(std::min(kReadPartBytes, bytes)));
   for (std::uint64_t at = 0; at < bytes;) {
     const MutableBytes part = buffer.bytes().first(static_cast<std::size_t>(std::min(kReadPartBytes, bytes - at)));
@@ -105,8 +138,24 @@ Status read_command(const ReadArguments& arguments) {
   }
   MDFS_TRY(sink->finish());
   progress.finish();
-  if (to_file) print_out("{}\n", array_line(arguments.output, array, bytes));
+  if (to_file) print_out("{}\n", array_line(arguments.output, open.array, bytes));
   return {};
+}
+
+struct CutArguments {
+  ReadArguments read;
+  std::string origin, u, v, size, at;
+  std::optional<std::uint64_t> level;
+  bool near = false;
+};
+
+Status cut_command(const CutArguments& cut) {
+  ReadArguments read = cut.read;
+  read.spec = fmt::format("cut,{},{},{},{}", cut.origin, cut.u, cut.v, cut.size);
+  if (cut.near) read.spec += ",near";
+  if (cut.level) read.spec += fmt::format(",l{}", *cut.level);
+  if (!cut.at.empty()) read.spec += "," + cut.at;
+  return read_command(read);
 }
 
 // ---- write
@@ -172,7 +221,7 @@ Result<std::unique_ptr<Samples>> open_array(const std::string& source, const Ope
     lengths.erase(std::remove(lengths.begin(), lengths.end(), std::uint64_t{1}), lengths.end());
     return lengths;
   };
-  const imagefile::ArrayInfo wanted = array_of_window(open.geometry, open.window);
+  const imagefile::ArrayInfo& wanted = open.array;
   const imagefile::ArrayInfo& found = file->array();
   if (found.type != wanted.type || squeezed(found.lengths) != squeezed(wanted.lengths))
     return Error{Errc::kInvalidArgument,
@@ -197,9 +246,10 @@ Error explained(const Error& error, const WriteArguments& arguments, std::uint64
 // changes nothing.
 Status write_command(const WriteArguments& arguments) {
   MDFS_TRY_ASSIGN(const OpenWindow open, open_window(arguments.path, arguments.spec, O_RDWR));
-  if (open.level > 0)
-    return {Errc::kInvalidArgument, fmt::format("{}: window {}: levels are only read", arguments.path, open.spec)};
-  const std::uint64_t bytes = geometry::window_bytes(open.geometry, open.window);
+  if (open.level > 0 || !open.is_box)
+    return {Errc::kInvalidArgument,
+            fmt::format("{}: window {}: cuts, padded windows and levels are only read", arguments.path, open.spec)};
+  const std::uint64_t bytes = open.bytes;
   if (bytes > kMaxWriteBytes)
     return {Errc::kTooBig, fmt::format("window {}: {} bytes; a window write takes at most {}", arguments.spec, bytes,
                                        format_size(kMaxWriteBytes))};
@@ -244,14 +294,21 @@ double floor_ms(const ExplainArguments& arguments, const mdfs_ioc_plan& plan) {
   return worst * 1e3;
 }
 
+// In the box around a cut.
+std::uint64_t extents_around(const OpenWindow& open) {
+  const auto around = geometry::window_around(open.geometry, *open.cut);
+  if (!around) return 0;
+  return geometry::piece_count(geometry::byte_geometry(open.geometry), geometry::byte_box(open.geometry, *around));
+}
+
 void print_json(const ExplainArguments& arguments, const OpenWindow& open, const mdfs_ioc_plan& plan) {
-  const imagefile::ArrayInfo array = array_of_window(open.geometry, open.window);
+  const imagefile::ArrayInfo& array = open.array;
   nlohmann::ordered_json json;
   json["output_version"] = kOutputVersion;
   json["window"] = open.spec;
   json["axes"] = array.axes;
   json["shape"] = array.lengths;
-  json["bytes"] = geometry::window_bytes(open.geometry, open.window);
+  json["bytes"] = open.bytes;
   json["extents"] = plan.extents;
   json["holes"] = plan.holes;
   json["cached"] = plan.cached;
@@ -260,14 +317,17 @@ void print_json(const ExplainArguments& arguments, const OpenWindow& open, const
   for (std::uint32_t i = 0; i < plan.disk_count; ++i)
     json["disks"].push_back(
         {{"bytes", plan.disks[i].bytes}, {"requests", plan.disks[i].requests}, {"runs", plan.disks[i].runs}});
+  if (open.cut) json["extents_around"] = extents_around(open);
   if (arguments.rate || arguments.iops) json["floor_ms"] = floor_ms(arguments, plan);
   print_out("{}\n", dump_json(json));
 }
 
 void print_text(const ExplainArguments& arguments, const OpenWindow& open, const mdfs_ioc_plan& plan) {
-  const imagefile::ArrayInfo array = array_of_window(open.geometry, open.window);
-  print_out("window {}: shape {} ({}), {} bytes\n", open.spec, format_shape(array.lengths), array.axes,
-            geometry::window_bytes(open.geometry, open.window));
+  const imagefile::ArrayInfo& array = open.array;
+  print_out("window {}: shape {} ({}), {} bytes\n", open.spec, format_shape(array.lengths), array.axes, open.bytes);
+  if (open.cut)
+    print_out("  a cut: {} extents lie in the box around it, and requests are counted for each extent\n",
+              extents_around(open));
   print_out("  {} extents, {} of them holes, {} in the cache\n", plan.extents, plan.holes, plan.cached);
   std::uint64_t total = 0, busiest = 0;
   for (std::uint32_t i = 0; i < plan.disk_count; ++i) {
@@ -287,13 +347,46 @@ void print_text(const ExplainArguments& arguments, const OpenWindow& open, const
   if (arguments.rate || arguments.iops) print_out("  floor: {:.2f} ms\n", floor_ms(arguments, plan));
 }
 
+Result<mdfs_ioc_plan> plan_window(const std::string& path, const OpenWindow& open, const mdfs_ioc_window& window) {
+  mdfs_ioc_plan plan{};
+  const int result = mdfs_plan(open.image.get(), &window, &plan);
+  if (result < 0) return library_error(result, path);
+  if (plan.disk_count > MDFS_IOC_MAX_DISKS) return Error{Errc::kCorrupt, path + ": the daemon's answer is invalid"};
+  return plan;
+}
+
+// The sum over the extents that the cut meets. Requests of neighbours may be merged when they are read.
+Result<mdfs_ioc_plan> plan_cut(const std::string& path, const OpenWindow& open) {
+  if (open.bytes > kMaxCutBytes)
+    return Error{Errc::kTooBig, fmt::format("{}: window {}: a cut has at most {} of samples", path, open.spec,
+                                            format_size(kMaxCutBytes))};
+  mdfs_ioc_plan sum{};
+  for (const auto& piece : geometry::cut_pieces(open.geometry, *open.cut, geometry::whole(open.cut->cut))) {
+    MDFS_TRY_ASSIGN(
+        const mdfs_ioc_plan plan,
+        plan_window(path, open, client::from_window(open.geometry, geometry::LevelWindow{open.level, piece.window})));
+    sum.extents += plan.extents;
+    sum.holes += plan.holes;
+    sum.cached += plan.cached;
+    sum.disk_count = std::max(sum.disk_count, plan.disk_count);
+    sum.largest_request_bytes = plan.largest_request_bytes;
+    for (std::uint32_t i = 0; i < plan.disk_count; ++i) {
+      sum.disks[i].bytes += plan.disks[i].bytes;
+      sum.disks[i].requests += plan.disks[i].requests;
+      sum.disks[i].runs += plan.disks[i].runs;
+    }
+  }
+  return sum;
+}
+
 Status explain_command(const ExplainArguments& arguments) {
   MDFS_TRY_ASSIGN(const OpenWindow open, open_window(arguments.path, arguments.spec, O_RDONLY));
   mdfs_ioc_plan plan{};
-  const int result = mdfs_plan(open.image.get(), &open.ioc, &plan);
-  if (result < 0) return library_error(result, arguments.path);
-  if (plan.disk_count > MDFS_IOC_MAX_DISKS)
-    return {Errc::kCorrupt, arguments.path + ": the daemon's answer is invalid"};
+  if (open.cut) {
+    MDFS_TRY_ASSIGN(plan, plan_cut(arguments.path, open));
+  } else {
+    MDFS_TRY_ASSIGN(plan, plan_window(arguments.path, open, open.ioc));
+  }
   if (arguments.json)
     print_json(arguments, open, plan);
   else
@@ -318,6 +411,23 @@ void add_window_commands(CLI::App& app, Action& action) {
   command->add_option("PATH", read->path, "Image on the mounted volume")->required();
   command->add_option("SPEC", read->spec, "The window")->required();
   command->callback([read, &action] { action = [read] { return with_lost_disks(read_command(*read), read->path); }; });
+
+  const auto cut = std::make_shared<CutArguments>();
+  command = noun->add_subcommand("cut", "Read an oblique plane of a volume, as read does cut,...");
+  command->add_option("--origin", cut->origin, "Where the first sample lies, in samples")
+      ->type_name("X,Y,Z")
+      ->required();
+  command->add_option("-u,--u", cut->u, "The step from a column to the next")->type_name("X,Y,Z")->required();
+  command->add_option("-v,--v", cut->v, "The step from a row to the next")->type_name("X,Y,Z")->required();
+  command->add_option("--size", cut->size, "Columns and rows")->type_name("W,H")->required();
+  command->add_flag("--near", cut->near, "Take the nearest sample, such as a label, instead of interpolating");
+  command->add_option("--level", cut->level, "A resolution level, in whose samples the numbers are")->type_name("N");
+  command->add_option("--at", cut->at, "One index along each other axis, and a channel")->type_name("t3,c1");
+  command->add_option("-o,--output", cut->read.output, "As of read (default: raw samples to standard output)")
+      ->type_name("FILE");
+  command->add_flag("--force", cut->read.force, "Replace an existing file");
+  command->add_option("PATH", cut->read.path, "Image on the mounted volume")->required();
+  command->callback([cut, &action] { action = [cut] { return with_lost_disks(cut_command(*cut), cut->read.path); }; });
 
   const auto write = std::make_shared<WriteArguments>();
   command = noun->add_subcommand("write", "Replace a window atomically");

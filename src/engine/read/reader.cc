@@ -238,6 +238,28 @@ Status Reader::read_version(WindowVersion& version, std::uint64_t offset, Mutabl
   if (version.is_stale()) return WindowVersion::stale_error();
   Status status = version.window().channel ? read_channel(object, version.window(), offset, into, &version, stop)
                                            : read_box(object, version.box(), offset, into, &version, stop);
+  return end_if_stale(version, std::move(status));
+}
+
+Status Reader::read_version_parts(WindowVersion& version, std::span<const geometry::Window> parts, MutableBytes into,
+                                  const Stop& stop) {
+  OpenObject& object = version.object();
+  std::vector<geometry::RangeBox> boxes;
+  std::uint64_t bytes = 0;
+  for (const geometry::Window& part : parts) {
+    for (unsigned axis = 0; axis < object.rank; ++axis)
+      if (part.start[axis] < version.window().start[axis] ||
+          !inside(part.start[axis] - version.window().start[axis], part.length[axis], version.window().length[axis]))
+        return {Errc::kOutOfRange, "a part beyond the window"};
+    boxes.push_back({geometry::byte_box(*object.image, part), bytes});
+    bytes += geometry::box_bytes(object.rank, boxes.back().box);
+  }
+  if (bytes != into.size()) return {Errc::kInvalidArgument, "not the bytes of the parts"};
+  if (version.is_stale()) return WindowVersion::stale_error();
+  return end_if_stale(version, transfer_version(object, plan_boxes(object, boxes), version, into, stop));
+}
+
+Status Reader::end_if_stale(WindowVersion& version, Status status) {
   if (!status.ok() && status.error().code == Errc::kStaleDisk) version.give_up();
   return version.is_stale() ? Status(WindowVersion::stale_error()) : std::move(status);
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "engine/core.h"
@@ -25,6 +26,9 @@ class Reader {
   bool read_cached(OpenObject& object, const geometry::Window& window, MutableBytes into, const ReadProgress& progress);
   // The bytes of the version. Fails once the version has ended.
   Status read_version(WindowVersion& version, std::uint64_t offset, MutableBytes into, const Stop& stop);
+  // Windows inside that of the version, at once: one after another in `into`, with all channels.
+  Status read_version_parts(WindowVersion& version, std::span<const geometry::Window> parts, MutableBytes into,
+                            const Stop& stop);
   void start_window(OpenObject& object, const geometry::Window& window);
 
  private:
@@ -47,6 +51,7 @@ class Reader {
                       const WindowVersion* version, const Stop& stop);
   Status read_box(OpenObject& object, const geometry::Box& box, std::uint64_t offset, MutableBytes into,
                   const WindowVersion* version, const Stop& stop);
+  static Status end_if_stale(WindowVersion& version, Status status);
   Status transfer_version(OpenObject& object, const Transfer& transfer, const WindowVersion& version, MutableBytes into,
                           const Stop& stop);
   Status load_kept(OpenObject& object, const Transfer& transfer, const WindowVersion& version,

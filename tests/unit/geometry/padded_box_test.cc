@@ -17,15 +17,13 @@ RC_GTEST_PROP(PaddedBoxTest, APieceHasTheBytesInsideAtTheirPlacesAndZerosAround,
   box.inside = testing::any_lengths(box.rank, 1, 6);
   box.before = testing::any_lengths(box.rank, 0, 4);
   const Coord after = testing::any_lengths(box.rank, 0, 4);
-  for (unsigned axis = 0; axis < box.rank; ++axis)
-    box.length[axis] = box.before[axis] + box.inside[axis] + after[axis];
+  for (unsigned axis = 0; axis < box.rank; ++axis) box.length[axis] = box.before[axis] + box.inside[axis] + after[axis];
   ByteVector expected(testing::volume(box.rank, box.length));
   ByteVector inside(testing::volume(box.rank, box.inside));
   for (std::size_t i = 0; i < inside.size(); ++i) inside[i] = static_cast<std::byte>(i % 255 + 1);
   std::size_t next = 0;
-  testing::each_index(box.rank, box.before, box.inside, [&](const Coord& at) {
-    expected[testing::linear(box.rank, box.length, at)] = inside[next++];
-  });
+  testing::each_index(box.rank, box.before, box.inside,
+                      [&](const Coord& at) { expected[testing::linear(box.rank, box.length, at)] = inside[next++]; });
 
   const auto offset = *rc::gen::inRange<std::size_t>(0, expected.size());
   ByteVector piece(*rc::gen::inRange<std::size_t>(0, expected.size() - offset + 1), std::byte{0x55});
