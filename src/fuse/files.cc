@@ -326,8 +326,12 @@ void op_write(fuse_req_t req, fuse_ino_t ino, const char* bytes, std::size_t siz
   if (!count.ok()) return reply_error(req, count.error());
   if (server.trace() != nullptr) server.trace()->bytes(server.volume(), ino, at, *count, true, begun, caller_pid(req));
   if (fi->writepage) {
+    // The kernel takes any count as a success of the write-back, and forgets the pages: a part is an error.
+    if (*count == size)
+      fuse_reply_write(req, size);
+    else
+      reply_error(req, {Errc::kNoSpace, "the volume has room for a part of the pages of a mapping"});
     // The kernel may be waiting for this very page to tell views of it: they are told afterwards.
-    fuse_reply_write(req, *count);
     return reply_after_change(server, ino, [] {});
   }
   const auto reply = [&server, req, ino, flags = direct ? fi->flags : 0, n = *count] {
