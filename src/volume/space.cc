@@ -32,8 +32,13 @@ Status VolumeImpl::resize(Inode& inode, std::uint64_t size_bytes, bool only_grow
     MDFS_TRY_ASSIGN(use, open_objects_.use(inode));
   }
   MDFS_TRY_ASSIGN(const LevelWrite writing, begin_resize(inode, use, size_bytes));
-  return with_room(
-      [&] { return only_grow ? engine_->grow(*use, size_bytes) : engine_->truncate(*use, size_bytes, stop); });
+  // An image of very many extents is shortened in steps. On a full volume each step frees the room for the next.
+  while (true) {
+    const std::uint64_t before = engine_->size_bytes(*use);
+    Status status = with_room(
+        [&] { return only_grow ? engine_->grow(*use, size_bytes) : engine_->truncate(*use, size_bytes, stop); });
+    if (status.ok() || status.error().code != Errc::kNoSpace || engine_->size_bytes(*use) >= before) return status;
+  }
 }
 
 // Zeroes what is inside the file.

@@ -37,13 +37,13 @@ HeldExtent held_extent(const OpenObject& object, const std::vector<geometry::Ran
   return held;
 }
 
-}  // namespace
-
-Status each_held_extent(Core& core, OpenObject& object, std::uint64_t offset, std::uint64_t length,
-                        const std::function<Status(const HeldExtent&)>& visit) {
+std::vector<geometry::RangeBox> boxes_of(const OpenObject& object, std::uint64_t offset, std::uint64_t length) {
   if (length == 0) return {};
-  const std::vector<geometry::RangeBox> boxes =
-      geometry::range_boxes(object.rank, object.array().shape, offset, length);
+  return geometry::range_boxes(object.rank, object.array().shape, offset, length);
+}
+
+Status each_held(Core& core, OpenObject& object, const std::vector<geometry::RangeBox>& boxes,
+                 const std::function<Status(const Coord&)>& visit) {
   std::set<std::uint64_t> dirty;  // before the records are asked: what is written back meanwhile is in both
   for (const geometry::RangeBox& range : boxes) {
     const GridBox extents = extents_under(object, range.box);
@@ -56,7 +56,7 @@ Status each_held_extent(Core& core, OpenObject& object, std::uint64_t offset, st
       if (extents.contains(object.rank, coord)) dirty.insert(block->first);
     }
   }
-  for (const std::uint64_t index : dirty) MDFS_TRY(visit(held_extent(object, boxes, object.extent_coord(index))));
+  for (const std::uint64_t index : dirty) MDFS_TRY(visit(object.extent_coord(index)));
 
   const WrittenExtents written(core, object);
   for (std::size_t number = 0; number < boxes.size(); ++number) {
@@ -68,13 +68,25 @@ Status each_held_extent(Core& core, OpenObject& object, std::uint64_t offset, st
                          });
     };
     const auto visit_once = [&](const Coord& coord) -> Result<bool> {
-      if (!is_before(coord) && !dirty.contains(object.extent_index(coord)))
-        MDFS_TRY(visit(held_extent(object, boxes, coord)));
+      if (!is_before(coord) && !dirty.contains(object.extent_index(coord))) MDFS_TRY(visit(coord));
       return true;
     };
     MDFS_TRY(written.each_stored_in(extents, {}, visit_once));
   }
   return {};
+}
+
+}  // namespace
+
+Status each_held_extent(Core& core, OpenObject& object, std::uint64_t offset, std::uint64_t length,
+                        const std::function<Status(const HeldExtent&)>& visit) {
+  const std::vector<geometry::RangeBox> boxes = boxes_of(object, offset, length);
+  return each_held(core, object, boxes, [&](const Coord& coord) { return visit(held_extent(object, boxes, coord)); });
+}
+
+Status each_held_coord(Core& core, OpenObject& object, std::uint64_t offset, std::uint64_t length,
+                       const std::function<Status(const Coord&)>& visit) {
+  return each_held(core, object, boxes_of(object, offset, length), visit);
 }
 
 }  // namespace mdfs::engine

@@ -24,4 +24,8 @@ struct HeldExtent {
 Status each_held_extent(Core& core, OpenObject& object, std::uint64_t offset, std::uint64_t length,
                         const std::function<Status(const HeldExtent&)>& visit);
 
+// The same, without their pieces: for counting.
+Status each_held_coord(Core& core, OpenObject& object, std::uint64_t offset, std::uint64_t length,
+                       const std::function<Status(const geometry::Coord&)>& visit);
+
 }  // namespace mdfs::engine

@@ -46,8 +46,8 @@ class Replacer {
   Status write_window(OpenObject& object, const geometry::Window& window, const WindowSource& from, const Stop& stop,
                       bool stores_zeros = false);
   // Earlier writes are published before the new size or with it. A volume too full for them shortens the file first.
-  // After an error the size is as before, and nothing is lost. An exception: an image with more than kMostCut extents
-  // in the row of the new end is shortened in steps.
+  // After an error the size is as before, and nothing is lost. Exceptions: an image with more than kMostCut extents in
+  // the row of the new end is shortened in steps, and so is an image on a full volume.
   Status truncate(OpenObject& object, std::uint64_t size_bytes, const Stop& stop);
   // Enlarges a smaller object. Dirty bytes stay dirty, and the size is published with them.
   Status grow(OpenObject& object, std::uint64_t size_bytes);
@@ -67,7 +67,8 @@ class Replacer {
   static constexpr std::uint64_t kLeastWindowExtents = 16384;   // are possible with any budget
   static constexpr std::uint64_t kStagedBytes = 256;            // of memory for each extent that waits to be published
   static constexpr std::size_t kItemsInTransaction = 1024;      // freed
-  static constexpr std::size_t kMostCut = 16384;                // extents that a transaction cuts
+  static constexpr std::uint64_t kMostCut = 16384;              // extents that a transaction cuts
+  static constexpr std::uint64_t kExtentsBetweenStops = 256;    // counted, between two looks at the caller
 
   struct WindowJob;  // window_write.cc
   struct Cut;        // truncate.cc
@@ -99,7 +100,8 @@ class Replacer {
   Result<bool> has_beyond(OpenObject& object, std::uint64_t size_bytes);
   Status extend(OpenObject& object, std::uint64_t size_bytes);
   Status shrink(OpenObject& object, std::uint64_t size_bytes, const Stop& stop);
-  Result<bool> is_small_cut(OpenObject& object, std::uint64_t size_bytes, const Stop& stop);
+  Result<bool> is_small_cut(OpenObject& object, std::uint64_t size_bytes, std::uint64_t most, const Stop& stop);
+  Result<std::uint64_t> next_size(OpenObject& object, std::uint64_t size_bytes, std::uint64_t most, const Stop& stop);
   Status shrink_at_once(OpenObject& object, std::uint64_t size_bytes, const Stop& stop);
   Status shrink_inline(OpenObject& object, std::uint64_t size_bytes);
   // Stages the extents that keep some bytes and lose others, with zeros for the lost bytes.

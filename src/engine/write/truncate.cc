@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "engine/map/stored_items.h"
+#include "engine/write/cut_starts.h"
 #include "engine/write/held_extents.h"
 #include "engine/write/replacer.h"
 #include "geometry/copy_box.h"
@@ -17,6 +18,8 @@
 namespace mdfs::engine {
 
 namespace {
+
+using geometry::Coord;
 
 GridBox rows_from(std::uint64_t first_row) {
   GridBox rows;
@@ -28,6 +31,12 @@ GridBox rows_from(std::uint64_t first_row) {
 // Of a row of extents, in steps of the array.
 std::uint64_t first_step(const OpenObject& object, std::uint64_t row) {
   return checked_mul(row, object.array().extent[0]).value_or(UINT64_MAX);
+}
+
+// The end of the rows of extents that share pages of the extent map with the row of a byte.
+std::uint64_t band_end(const OpenObject& object, std::uint64_t byte) {
+  const std::uint64_t band = checked_mul(object.grid_row_bytes(), object.page_box.side[0]).value_or(UINT64_MAX);
+  return checked_mul(byte / band + 1, band).value_or(UINT64_MAX);
 }
 
 }  // namespace
@@ -114,60 +123,56 @@ struct Replacer::Cut {
   std::int64_t stored_bytes_change = 0;
 };
 
-namespace {
+// At most `most` extents lose bytes, of those that lie in pages of the row of the new end.
+Result<bool> Replacer::is_small_cut(OpenObject& object, std::uint64_t size_bytes, std::uint64_t most,
+                                    const Stop& stop) {
+  const std::uint64_t end = std::min(object.size.load(std::memory_order_acquire), band_end(object, size_bytes));
+  std::uint64_t held = 0;
+  const Status counted = each_held_coord(core_, object, size_bytes, end - size_bytes, [&](const Coord&) -> Status {
+    if (held % kExtentsBetweenStops == 0) MDFS_TRY(stopped(stop));
+    if (++held > most) return {Errc::kTooBig, "cut"};
+    return {};
+  });
+  if (!counted.ok() && held <= most) return counted.error();
+  return held <= most;
+}
 
-// How far an image is shortened at once, the most first: to the size, to the begin of its last slab, of the last row of
-// extents along each axis in that, of the last row of bytes, of the last `most` extents along that.
-std::vector<std::uint64_t> steps_to(const OpenObject& object, std::uint64_t size_bytes, std::uint64_t most) {
-  const geometry::ByteGeometry& array = object.array();
-  const unsigned fast = object.rank - 1;
-  const std::uint64_t last = object.size.load(std::memory_order_acquire) - 1;
-  std::uint64_t slab = 1;
-  for (unsigned axis = 1; axis < object.rank; ++axis) slab *= array.shape[axis];
-  const std::uint64_t line = object.rank == 1 ? 1 : array.shape[fast];
-  std::vector<std::uint64_t> steps = {size_bytes};
-  const auto add = [&](std::uint64_t back) { steps.push_back(std::max(size_bytes, last - back)); };
-  add(last % slab);
-  for (unsigned axis = 1; axis < fast; ++axis) {
-    const std::uint64_t in_slab = last % slab;
-    slab /= array.shape[axis];
-    add(in_slab % (array.extent[axis] * slab));
+// The smallest size that one cut reaches: the wanted one, or one where a part begins. All that is not stored is passed
+// over at once.
+Result<std::uint64_t> Replacer::next_size(OpenObject& object, std::uint64_t size_bytes, std::uint64_t most,
+                                          const Stop& stop) {
+  MDFS_TRY_ASSIGN(const bool at_once, is_small_cut(object, size_bytes, most, stop));
+  if (at_once) return size_bytes;
+  const std::uint64_t old = object.size.load(std::memory_order_acquire);
+  const std::uint64_t end = band_end(object, size_bytes);
+  if (end < old) return end;
+  for (const CutStarts& starts : cut_starts(object.array(), old, size_bytes, most)) {
+    MDFS_TRY_ASSIGN(const bool any, is_small_cut(object, starts.last(), most, stop));
+    if (!any) continue;
+    std::uint64_t small = starts.count - 1, less = 0;  // those before `less` lose too many extents
+    while (less < small) {
+      const std::uint64_t middle = less + (small - less) / 2;
+      MDFS_TRY_ASSIGN(const bool is_small, is_small_cut(object, starts.at(middle), most, stop));
+      if (is_small)
+        small = middle;
+      else
+        less = middle + 1;
+    }
+    return starts.at(small);
   }
-  const std::uint64_t in_line = last % line;
-  add(in_line);
-  add(in_line % (most * array.extent[fast]));
-  return steps;
+  return old - 1;
 }
 
-}  // namespace
-
-// Few enough extents lose bytes, of those that lie in pages of the row of the new end.
-Result<bool> Replacer::is_small_cut(OpenObject& object, std::uint64_t size_bytes, const Stop& stop) {
-  const std::uint64_t band_bytes = checked_mul(object.grid_row_bytes(), object.page_box.side[0]).value_or(UINT64_MAX);
-  const std::uint64_t end = std::min(object.size.load(std::memory_order_acquire),
-                                     checked_mul(size_bytes / band_bytes + 1, band_bytes).value_or(UINT64_MAX));
-  std::size_t held = 0;
-  const Status counted =
-      each_held_extent(core_, object, size_bytes, end - size_bytes, [&](const HeldExtent&) -> Status {
-        MDFS_TRY(stopped(stop));
-        if (++held > kMostCut) return {Errc::kTooBig, "cut"};
-        return {};
-      });
-  if (!counted.ok() && held <= kMostCut) return counted.error();
-  return held <= kMostCut;
-}
-
+// On a full volume only few extents can be written again at once.
 Status Replacer::shrink(OpenObject& object, std::uint64_t size_bytes, const Stop& stop) {
   if (!object.is_image()) return shrink_at_once(object, size_bytes, stop);
+  std::uint64_t most = kMostCut;
   while (object.size.load(std::memory_order_acquire) > size_bytes) {
     MDFS_TRY(stopped(stop));
-    std::uint64_t next = size_bytes;
-    for (const std::uint64_t step : steps_to(object, size_bytes, kMostCut)) {
-      next = step;
-      MDFS_TRY_ASSIGN(const bool small, is_small_cut(object, step, stop));
-      if (small) break;
-    }
-    MDFS_TRY(shrink_at_once(object, next, stop));
+    MDFS_TRY_ASSIGN(const std::uint64_t next, next_size(object, size_bytes, most, stop));
+    const Status status = shrink_at_once(object, next, stop);
+    if (!status.ok() && (status.error().code != Errc::kNoSpace || most == 1)) return status;
+    most = status.ok() ? std::min(most * 2, kMostCut) : most / 2;
   }
   return {};
 }
@@ -265,7 +270,7 @@ Status Replacer::cut_row(OpenObject& object, std::uint64_t size_bytes, Cut& cut,
   const std::uint64_t row_end = std::min(old, cut.first_row * object.grid_row_bytes());
   std::vector<HeldExtent> lost;  // at most kMostCut, or all of them of one row of bytes
   const auto add = [&](const HeldExtent& held) -> Status {
-    MDFS_TRY(stopped(stop));
+    if (lost.size() % kExtentsBetweenStops == 0) MDFS_TRY(stopped(stop));
     lost.push_back(held);
     return {};
   };

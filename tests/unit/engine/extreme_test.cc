@@ -182,6 +182,39 @@ TEST(ExtremeTruncate, AnImageOfVeryManyStoredExtentsIsShortenedInSteps) {
   EXPECT_TRUE(bench.read_all() == bytes);
 }
 
+// Two runs of many small extents, and almost nothing stored between and behind them.
+TEST(ExtremeTruncate, WhatIsNotStoredBesideVeryManyExtentsIsPassedOver) {
+  const std::vector<Setting> images = {
+      huge(4, {1, 1, 1000000000, 13}, {8, 64, 3, 1}),
+      huge(3, {1, 300000000, 13}, {64, 64, 1}),
+      huge(3, {1, 300000000, 13}, {1, 1, 5}, Codec::kRaw),
+      huge(5, {2, 3, 1, 1u << 20, 17}, {1, 1, 2, 1, 4}),
+      huge(2, {1u << 20, 1u << 20}, {8, 2}),
+      huge(2, {1, 1u << 30}, {4, 2}),
+  };
+  for (const Setting& setting : images) {
+    SCOPED_TRACE(::testing::PrintToString(setting.geometry->shape));
+    Bench bench(setting);
+    std::mt19937_64 random(1);
+    const std::uint64_t size = bench.size();
+    ByteVector bytes = noise(random, 50000);
+    ASSERT_TRUE(bench.engine().write(bench.object(), 0, bytes).ok());
+    ASSERT_TRUE(bench.engine().write(bench.object(), size / 3, bytes).ok());
+    ASSERT_TRUE(bench.engine().write(bench.object(), size - 1, kByte).ok());
+    ASSERT_TRUE(bench.engine().write_back(bench.object()).ok());
+    const unsigned updates = bench.inode().updates;
+    ASSERT_TRUE(bench.engine().truncate(bench.object(), 1000).ok());
+    EXPECT_LE(bench.inode().updates, updates + 40);
+    ASSERT_TRUE(bench.reopen().ok());
+    bytes.resize(1000);
+    EXPECT_TRUE(bench.read_all() == bytes);
+    ASSERT_TRUE(bench.engine().truncate(bench.object(), size).ok());
+    bytes.resize(60000);
+    EXPECT_TRUE(bench.read(0, bytes.size()) == bytes);
+    EXPECT_TRUE(bench.read(size / 3, bytes.size()) == ByteVector(bytes.size()));
+  }
+}
+
 // ---- files
 
 TEST(ExtremePunch, AHoleInUnsyncedBytesOfAFileIsAHole) {
