@@ -31,7 +31,8 @@ struct mdfs_ioc_geometry {
   uint8_t policy;     /* MDFS_POLICY_*; 0: policy of the mount */
   uint8_t reserved0[5];
   uint64_t shape[MDFS_IOC_MAX_RANK];
-  uint32_t extent[MDFS_IOC_MAX_RANK]; /* in, set: all zero = let MDFS choose; at least 64 bytes, or the image */
+  uint32_t extent[MDFS_IOC_MAX_RANK]; /* in, set: all zero = let MDFS choose; at least 64 bytes, or the image;
+                                         sides beyond the image are shortened, except the first (mdfs(1), --extent) */
   uint32_t placed_disks;              /* in, set: 0 = all; out: disks the placement uses */
   char axes[8];                       /* names, slowest first, zero padded; in, set: all zero = by rank */
   double spacing[MDFS_IOC_MAX_RANK];

@@ -90,6 +90,7 @@ Result<Geometry> read_geometry(const mdfs_ioc_geometry& in) {
   if (all_zero(in.extent))
     geometry.extent = geometry::default_extent(geometry.rank, geometry.shape, geometry.sample_bytes(), geometry.axes);
   MDFS_TRY(geometry::check(geometry));
+  geometry.extent = geometry::trimmed_extent(geometry);
   MDFS_TRY(geometry::check_extent(geometry));
   return geometry;
 }

@@ -178,6 +178,14 @@ std::string default_axes(unsigned rank, bool sequence, bool interleaved_channels
   return axes;
 }
 
+Coord trimmed_extent(const Geometry& geometry) {
+  Coord extent = geometry.extent;
+  for (unsigned axis = 1; axis < geometry.rank; ++axis)
+    if (extent[axis] > geometry.shape[axis])
+      extent[axis] = std::min(extent[axis], align_up(geometry.shape[axis], kSideUnit));
+  return extent;
+}
+
 // Each extent has its record, its blocks and its place in the cache. Images may be smaller; what grows may not.
 Status check_extent(const Geometry& geometry) {
   if (geometry.extent_bytes() >= kMinExtentBytes) return {};

@@ -29,6 +29,11 @@ Coord default_extent(unsigned rank, const Coord& shape, std::uint64_t sample_byt
 // interleaved channels no axis is c, and five axes are stzyx. rank 1..5 (else abort).
 std::string default_axes(unsigned rank, bool sequence = false, bool interleaved_channels = false);
 
+// The extent of a new image that a caller asks for, with shorter sides along the axes that never grow, all but the
+// first: the image's length there, rounded up to 16. What lies behind would be stored as padding. The geometry has
+// passed check().
+Coord trimmed_extent(const Geometry& geometry);
+
 // Checks a new image that has passed check(): its extents have at least kMinExtentBytes, or hold the whole image. Else
 // kInvalidArgument.
 inline constexpr std::uint64_t kMinExtentBytes = 64;

@@ -45,6 +45,7 @@ Result<geometry::Geometry> make_image(const std::string& shape, const std::strin
   }
   MDFS_TRY(geometry::check(image));
   if (image.shape[0] == 0) return Error{Errc::kInvalidArgument, "the image is empty"};
+  image.extent = geometry::trimmed_extent(image);
   return image;
 }
 

@@ -151,6 +151,7 @@ Result<SizedGeometry> parse_geometry_json(std::string_view text) {
     geometry.extent = geometry::default_extent(geometry.rank, geometry.shape, geometry.sample_bytes(), geometry.axes);
   }
   MDFS_TRY(geometry::check(geometry));
+  geometry.extent = geometry::trimmed_extent(geometry);
   MDFS_TRY(geometry::check_extent(geometry));
   sized.size_bytes = geometry.size_bytes();
   if (const auto size = json.find("size_bytes"); size != json.end()) {

@@ -109,6 +109,21 @@ RC_GTEST_PROP(DefaultExtentTest, IsValidAndNeverLargerThanTheImageNeeds, ()) {
             testing::volume(geometry.rank, geometry.extent) <= 4);
 }
 
+TEST(TrimmedExtentTest, HasNoSideBeyondAnAxisThatDoesNotGrow) {
+  const auto trimmed = [](unsigned rank, const Coord& shape, const Coord& extent) {
+    Geometry geometry;
+    geometry.rank = rank;
+    geometry.shape = shape;
+    geometry.extent = extent;
+    return trimmed_extent(geometry);
+  };
+  EXPECT_EQ(trimmed(4, {3, 3, 255, 1}, {100, 4096, 3, 1}), (Coord{100, 16, 3, 1}));
+  EXPECT_EQ(trimmed(2, {3, 300}, {512, 512}), (Coord{512, 304}));
+  EXPECT_EQ(trimmed(2, {600, 600}, {512, 512}), (Coord{512, 512}));
+  EXPECT_EQ(trimmed(1, {3}, {512}), (Coord{512})) << "images grow along their first axis";
+  EXPECT_EQ(trimmed(2, {0, 5}, {512, 6}), (Coord{512, 6})) << "up to 16 a side may be padded, for tiles";
+}
+
 TEST(DefaultAxesTest, Names) {
   EXPECT_EQ(default_axes(1), "x");
   EXPECT_EQ(default_axes(2), "yx");
