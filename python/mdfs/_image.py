@@ -249,6 +249,34 @@ class Image:
         of, index = self._located(window, level)
         return of._read(of._select(index), out)  # pylint: disable=protected-access
 
+    def cut(self, origin: Sequence[float], u: Sequence[float], v: Sequence[float],  # pylint: disable=too-many-arguments
+            size: Tuple[int, int], near: bool = False, at: str = "") -> Array:
+        """An oblique plane of an image with axes x, y and z, of one version of it: mdfs(1) defines the samples.
+
+        Parameters
+        ----------
+        origin, u, v : three numbers
+            Where the first sample lies, and the steps to the next column and to the next row: along x, y, z, in samples
+            of this image or level. They are rounded to 12 places.
+        size : (int, int)
+            Columns and rows.
+        near : bool
+            Take the nearest sample, such as a label, instead of interpolating.
+        at : str
+            One index along each other axis, and a channel: "t3,c1".
+        """
+        numbers = [np.format_float_positional(np.round(float(number), 12) + 0.0, trim="-")
+                   for triple in (origin, u, v) for number in triple]
+        items = ["cut", *numbers, *(str(operator.index(length)) for length in size)]
+        items += ["near"] * near + [f"l{self._level}"] * (self._level > 0) + [at] * bool(at)
+        try:
+            with open(f"{self.path}@/win/{','.join(items)}.npy", "rb") as file:
+                samples: Array = np.load(file)
+                return samples
+        except FileNotFoundError:
+            os.stat(self.path)
+            raise ValueError(f"{','.join(items)}: no cut of this image; mdfs window explain says why") from None
+
     def empty(self, shape: Union[int, Sequence[int]]) -> Array:
         """An array of the image's type for `out=`, in memory that the daemon shares, so that it puts samples there
         itself. Worth it for arrays of 1 MiB and more that are read into often. They are arrays as any other, but a

@@ -117,6 +117,24 @@ class LevelsTest(harness.MountTest):
             with self.subTest(wrong=wrong), self.assertRaises(ValueError):
                 image.read(wrong, level=level)
 
+    def test_a_cut_is_an_oblique_plane_of_an_image_or_a_level(self):
+        data = noise((20, 30, 40), "f4")
+        image = self.stored(data, "zyx", levels=1)
+        np.testing.assert_array_equal(image.cut((0, 0, 7), (1, 0, 0), (0, 1, 0), (40, 30)), data[7])
+        np.testing.assert_array_equal(image.cut((5, 0, 0), (0, 0, 1), (0, 1, 0), (20, 30), near=True), data[:, :, 5].T)
+        np.testing.assert_array_equal(image.level(1).cut((0, 0, 7), (1, 0, 0), (0, 1, 0), (20, 15)),
+                                      image.read("l1,z7"))
+        turned = image.cut((0, 0, 0), (np.cos(np.pi / 2), 0, np.sin(np.pi / 2)), (0, 1 / 3, 0), (20, 3))
+        np.testing.assert_array_equal(turned[0], data[:, 0, 0])
+        for wrong in ((0, 0), (0, 0, np.nan)):
+            with self.assertRaises(ValueError):
+                image.cut(wrong, (1, 0, 0), (0, 1, 0), (4, 3))
+        with self.assertRaises(ValueError):
+            image.cut((0, 0, 0), (1, 0, 0), (0, 1, 0), (4, 3), at="t3")
+        colours = self.stored(noise((2, 4, 5, 6, 3), "u1"), "tzyxc", name="film")
+        np.testing.assert_array_equal(colours.cut((0, 0, 2), (1, 0, 0), (0, 1, 0), (6, 5), at="t1,c2"),
+                                      colours[1, 2, :, :, 2])
+
     def test_levels_are_only_read(self):
         image = self.stored(noise((20, 20), "u1"), levels=1)
         before, level = image[...], image.level(1)
