@@ -16,9 +16,11 @@ using views::IiifKind;
 using views::IiifName;
 
 // A server whose root is that of the volume finds the images of the root by it. mdfs serve writes its own address.
-std::string id_of(const std::string& image, const geometry::Geometry& geometry, std::optional<std::uint64_t> plane) {
+std::string id_of(const std::string& image, const geometry::Geometry& geometry,
+                  const std::optional<geometry::PlaneIndex>& plane) {
   const std::string folder =
-      plane ? fmt::format("{}/{}/{}/", views::kPlanesName, geometry.axes.substr(0, 1), *plane) : std::string();
+      plane ? fmt::format("{}/{}/{}/", views::kPlanesName, geometry.axes.substr(plane->axis, 1), plane->index)
+            : std::string();
   return fmt::format("/{}@/{}{}", image, folder, views::kIiifName);
 }
 
@@ -26,9 +28,7 @@ NodeSpec iiif_spec(const Node& directory, const IiifName& iiif) {
   const bool is_file = !views::is_directory(iiif.kind);
   std::string canonical = views::to_key(iiif);
   // A file is one node for all directories that lead to it, but its text has the name of the image and the plane.
-  if (is_file)
-    canonical += fmt::format(":{}:{}", directory.spec.zoom.plane ? std::to_string(*directory.spec.zoom.plane) : "",
-                             directory.spec.name);
+  if (is_file) canonical += fmt::format(":{}:{}", views::to_key(directory.spec.zoom), directory.spec.name);
   return {.kind = is_file ? NodeKind::kIiifFile : NodeKind::kIiifDirectory,
           .ino = directory.spec.ino,
           .parent = is_file ? 0 : directory.id,
@@ -64,8 +64,9 @@ Status check_iiif_node(volume::Volume& volume, const NodeSpec& spec) {
 }
 
 Result<std::string> iiif_text(volume::Volume& volume, const NodeSpec& spec) {
-  MDFS_TRY_ASSIGN(const views::ZoomPicture picture, picture_of(volume, spec));
-  return views::iiif_info(picture, id_of(spec.name, picture.image, spec.zoom.plane));
+  MDFS_TRY_ASSIGN(const views::ShownImage image, shown_image(volume, spec.ino));
+  MDFS_TRY_ASSIGN(const views::ZoomPicture picture, views::zoom_picture(image, spec.zoom.plane));
+  return views::iiif_info(picture, id_of(spec.name, image.geometry, spec.zoom.plane));
 }
 
 std::vector<volume::DirectoryEntry> read_iiif_directory(const Node& node, std::uint64_t offset, std::size_t limit) {

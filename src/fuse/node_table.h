@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -26,11 +27,13 @@ using NodeId = std::uint64_t;
 inline constexpr NodeId kVirtualBit = NodeId{1} << 63;
 constexpr bool is_virtual(NodeId id) { return (id & kVirtualBit) != 0; }
 
+inline constexpr std::string_view kWindowsName = "win";
+
 enum class NodeKind : std::uint8_t {
   kControl,        // /.mdfs
   kMirror,         // /.mdfs/img and the directories under it: `ino` is the real directory
   kView,           // NAME@ and .mdfs/img/../NAME: `ino` is the image, as in all that follow
-  kWindows,        // win/
+  kWindows,        // win/: `zoom` has the plane if it is one's
   kZarrDirectory,  // ome.zarr/ and the directories in it
   kZoomDirectory,  // plane/, dz_files/ and the directories in them
   kIiifDirectory,  // iiif/ and the directories in it: `zoom` has the plane
@@ -59,7 +62,7 @@ struct NodeSpec {
   std::string
       canonical;  // kWindow, kHeader, of Zarr, Deep Zoom and IIIF: stands for all that the kind adds, in comparisons
   views::ZarrName zarr{};  // kZarrDirectory, kZarrFile
-  views::ZoomName zoom{};  // kZoomDirectory, kZoomFile
+  views::ZoomName zoom{};  // kZoomDirectory, kZoomFile, kIiifDirectory, kWindows of a plane
   views::IiifName iiif{};  // kIiifDirectory, kIiifFile
 };
 

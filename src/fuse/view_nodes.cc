@@ -135,6 +135,7 @@ Result<std::shared_ptr<const Node>> in_zoom(Server& server, const Node& director
   const auto child = directory.spec.kind == NodeKind::kZoomDirectory ? zoom_child : iiif_child;
   MDFS_TRY_ASSIGN(NodeSpec spec, child(server.volume(), directory, name));
   if (spec.kind == NodeKind::kWindow) return window_node(server, std::move(spec), info.size_bytes);
+// An entry of a directory whose files are windows.
   return node_for(server, std::move(spec));
 }
 
@@ -147,6 +148,12 @@ Result<std::shared_ptr<const Node>> in_windows(Server& server, const Node& windo
   }
   if (!parsed.ok()) return Error{Errc::kNotFound, parsed.error().message()};
   return window_node(server, window_spec(windows.spec.ino, *parsed), info.size_bytes);
+  if (windows.spec.zoom.plane) {
+    MDFS_TRY_ASSIGN(const views::ShownImage image, shown_image(server.volume(), windows.spec.ino));
+    const auto parsed = views::parse_plane_window(image, *windows.spec.zoom.plane, name);
+    if (!parsed.ok()) return Error{Errc::kNotFound, parsed.error().message()};
+    return window_node(server, window_spec(windows.spec.ino, *parsed), info.size_bytes);
+  }
 }
 
 struct stat control_attributes(NodeId id) {

@@ -17,7 +17,6 @@ namespace mdfs::fuse {
 inline constexpr std::string_view kControlName = ".mdfs";
 inline constexpr std::string_view kMirrorName = "img";
 inline constexpr std::string_view kInfoName = "info.json";
-inline constexpr std::string_view kWindowsName = "win";
 inline constexpr char kViewMark = '@';
 
 // Names that lead from a real directory into virtual ones.

@@ -45,6 +45,7 @@ class Entries {
  public:
   static Result<Entries> of(const views::ShownImage& image, const ZoomName& directory) {
     Entries entries(image.geometry, directory);
+    if (directory.kind == ZoomKind::kPlanes) entries.axes_ = views::plane_axes(image);
     if (directory.kind != ZoomKind::kLevel && directory.kind != ZoomKind::kTiles) return entries;
     MDFS_TRY_ASSIGN(entries.picture_, views::zoom_picture(image, directory.plane));
     if (directory.kind == ZoomKind::kLevel) entries.grid_ = views::zoom_grid(*entries.picture_, directory.level);
@@ -54,11 +55,11 @@ class Entries {
   std::uint64_t count() const {
     switch (directory_.kind) {
       case ZoomKind::kPlanes:
-        return 1;
+        return axes_.size();
       case ZoomKind::kPlaneAxis:
-        return image_.shape[0];
+        return image_.shape[directory_.plane->axis];
       case ZoomKind::kPlane:
-        return kOfPicture.size();
+        return kOfPicture.size() + 1;
       case ZoomKind::kTiles:
         return picture_->coarsest + 1;
       case ZoomKind::kLevel:
@@ -70,7 +71,9 @@ class Entries {
   }
 
   Listed at(std::uint64_t number) const {
-    if (directory_.kind == ZoomKind::kPlanes) return {.name = image_.axes.substr(0, 1), .type = DT_DIR};
+    if (directory_.kind == ZoomKind::kPlanes) return {.name = image_.axes.substr(axes_[number], 1), .type = DT_DIR};
+    if (directory_.kind == ZoomKind::kPlane && number == kOfPicture.size())
+      return {.name = std::string(kWindowsName), .type = DT_DIR};
     if (directory_.kind == ZoomKind::kPlane)
       return {.name = std::string(kOfPicture[number].first), .type = kOfPicture[number].second};
     if (directory_.kind == ZoomKind::kTiles)
@@ -84,6 +87,7 @@ class Entries {
 
   Geometry image_;
   ZoomName directory_;
+  std::vector<unsigned> axes_;                 // kPlanes
   std::optional<views::ZoomPicture> picture_;  // kTiles, kLevel
   views::ZoomGrid grid_;                       // kLevel
 };
@@ -110,7 +114,7 @@ Result<NodeSpec> zoom_in_view(volume::Volume& volume, const Node& view, std::str
 }
 
 std::vector<std::pair<std::string_view, std::uint8_t>> zoom_names_in_view(const views::ShownImage& image) {
-  if (views::has_planes(image)) return {{views::kPlanesName, DT_DIR}};
+  if (!views::plane_axes(image).empty()) return {{views::kPlanesName, DT_DIR}};
   if (views::zoom_picture(image, {}).ok()) return {kOfPicture.begin(), kOfPicture.end()};
   return {};
 }
@@ -119,6 +123,14 @@ Result<NodeSpec> zoom_child(volume::Volume& volume, const Node& directory, std::
   const ZoomName& zoom = directory.spec.zoom;
   MDFS_TRY_ASSIGN(const views::ShownImage image, shown_image(volume, directory.spec.ino));
   if (zoom.kind == ZoomKind::kPlane && name == views::kIiifName) return iiif_root(directory);
+  if (zoom.kind == ZoomKind::kPlane && name == kWindowsName)
+    return NodeSpec{.kind = NodeKind::kWindows,
+                    .ino = directory.spec.ino,
+                    .parent = directory.id,
+                    .name = std::string(name),
+                    .window = {},
+                    .canonical = {},
+                    .zoom = zoom};
   if (zoom.kind != ZoomKind::kLevel) {
     MDFS_TRY_ASSIGN(const ZoomName entry, views::zoom_entry(image, zoom, name));
     return zoom_spec(directory, entry);

@@ -168,7 +168,9 @@ Result<std::shared_ptr<View>> LevelView::open(volume::Volume& volume, volume::In
                                               StagingPool& pool, std::uint32_t owner, const engine::Stop& stop) {
   MDFS_CHECK(name.level > 0);
   MDFS_TRY_ASSIGN(ViewFile file, view_window(geometry, name));
-  MDFS_TRY_ASSIGN(const auto stored, volume.stored_levels(image));
+  MDFS_TRY_ASSIGN(auto stored, volume.stored_levels(image));
+  if (name.plane) stored.first = 0;
+  const Geometry base = name.plane ? geometry::plane_geometry(geometry, name.plane->axis) : geometry;
   // A stored level of which writers leave no version long enough is computed, if that has bounds, as one that is not
   // stored: that reads a version of the image, which they do not end.
   const auto read_stored = [&](unsigned level, const ViewFile& wanted,
@@ -178,6 +180,9 @@ Result<std::shared_ptr<View>> LevelView::open(volume::Volume& volume, volume::In
     MDFS_TRY_ASSIGN(const bool read,
                     volume.read_level(image, level, wanted.window, 0, wanted.inside_bytes(), keep, attempts, stop));
     return read ? std::move(staging) : nullptr;
+  };
+  const auto in_image = [&](const geometry::Window& window) {
+    return name.plane ? geometry::in_volume(window, *name.plane) : window;
   };
   const bool is_stored = name.level <= stored.first;
   if (is_stored) {
@@ -190,7 +195,7 @@ Result<std::shared_ptr<View>> LevelView::open(volume::Volume& volume, volume::In
     return Error{Errc::kTooBig, fmt::format("a window of {} bytes; the mount computes at most {}", file.inside_bytes(),
                                             pool.limits().window_bytes)};
   for (unsigned lowest = std::min(stored.first, name.level - 1);; --lowest) {
-    const LevelSource source = level_source(geometry, name, lowest);
+    const LevelSource source = level_source(base, name, lowest);
     if (!source.is_in_bounds() && is_stored) {
       MDFS_TRY_ASSIGN(auto staging, read_stored(name.level, file, kAnyAttempts));
       if (staging) return std::shared_ptr<View>(new LevelView(std::move(file), std::move(staging)));
@@ -200,8 +205,8 @@ Result<std::shared_ptr<View>> LevelView::open(volume::Volume& volume, volume::In
                                               "most {} in rows of {} are read",
                                               name.level, source.bytes, lowest, source.row_bytes, kMaxSourceBytes,
                                               kMaxSourceRowBytes)};
-    MDFS_TRY_ASSIGN(ViewFile below, view_window(geometry, {source.window, Format::kRaw, lowest}));
-    const Tower tower = tower_of(geometry, name, lowest);
+    MDFS_TRY_ASSIGN(ViewFile below, view_window(geometry, {in_image(source.window), Format::kRaw, lowest}));
+    const Tower tower = tower_of(base, name, lowest);
     MDFS_TRY_ASSIGN(auto staging, Staging::create(pool, owner, file.inside_bytes()));
     if (lowest > 0) {
       MDFS_TRY_ASSIGN(auto samples, read_stored(lowest, below, 1));

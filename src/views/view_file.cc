@@ -195,9 +195,12 @@ std::string to_name(const Geometry& geometry, const WindowName& name) {
 }
 
 Result<Geometry> level_of(const Geometry& image, const WindowName& name) {
-  if (name.level > geometry::level_count(image))
+  if (name.plane && (name.plane->axis >= image.rank || name.plane->index >= image.shape[name.plane->axis]))
+    return Error{Errc::kOutOfRange, "the image has no such plane"};
+  const Geometry base = name.plane ? geometry::plane_geometry(image, name.plane->axis) : image;
+  if (name.level > geometry::level_count(base))
     return Error{Errc::kOutOfRange, fmt::format("the image has no level {}", name.level)};
-  return geometry::level_geometry(image, name.level);
+  return geometry::level_geometry(base, name.level);
 }
 
 Result<Raster> raster_of(const ShownImage& image, const WindowName& name) {
@@ -214,10 +217,12 @@ Result<std::optional<std::uint64_t>> known_size(const ShownImage& image, const W
   }
   MDFS_TRY_ASSIGN(const ViewFile file, view_window(image.geometry, name));
   return std::optional(file.size_bytes());
+  if (name.plane) key += fmt::format("/{}={}", name.plane->axis, name.plane->index);
 }
 
 Result<ViewFile> view_window(const Geometry& image, const WindowName& name) {
   MDFS_CHECK(!is_rendered(name.format));
+  MDFS_CHECK(!name.plane);
   MDFS_TRY_ASSIGN(const Geometry geometry, level_of(image, name));
   MDFS_TRY_ASSIGN(const ShownArray shown, shown_by(geometry, name));
   ViewFile file;

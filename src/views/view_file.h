@@ -14,6 +14,7 @@
 #include "geometry/cut.h"
 #include "geometry/geometry.h"
 #include "geometry/padded_box.h"
+#include "geometry/plane.h"
 #include "views/display.h"
 #include "views/raster.h"
 #include "volume/volume.h"
@@ -22,7 +23,7 @@ namespace mdfs::views {
 
 enum class Format : std::uint8_t { kRaw, kNpy, kPgm, kPpm, kPng, kJpg };
 
-std::string_view suffix(Format format);  // "raw", "npy", "pgm", "ppm", "png", "jpg"
+std::string_view suffix(Format format);  // "raw", "npy", "pgm"
 // All others are read-only; raw and npy replace the window when written.
 constexpr bool is_writable(Format format) { return format == Format::kRaw || format == Format::kNpy; }
 // True if the bytes are encoded when the file is opened: their number is unknown before.
@@ -37,19 +38,22 @@ struct WindowName {
   unsigned level = 0;                  // resolution level, in whose samples the window is
   geometry::Padding padding{};         // around the window
   std::optional<geometry::Cut> cut{};  // then the window has what CutPlane says
+  // The level is one of this plane of a volume, as of an image of two axes, and so is the window. Its levels are never
+  // stored. Level 0 is a window of the volume instead.
+  std::optional<geometry::PlaneIndex> plane{};
   bool operator==(const WindowName&) const = default;
 };
 // Windows of levels, those that the image does not fill, and cuts are read-only.
 inline bool is_writable(const WindowName& name) {
   return name.level == 0 && is_writable(name.format) && name.padding.is_empty() && !name.cut;
 }
-// The geometry of the name's level. kOutOfRange if the image has no such level, or no longer.
+// The geometry of the name's level. kOutOfRange if the image has no such plane or level, or no longer.
 Result<geometry::Geometry> level_of(const geometry::Geometry& image, const WindowName& name);
 // "<spec>.<suffix>". The error says why the name does not exist.
 Result<WindowName> parse_window_name(const ShownImage& image, std::string_view name);
 // Equal for equal windows in the same format, independent of the shape of the image.
 std::string to_key(const WindowName& name);
-// The canonical spelling.
+// The canonical spelling; not of a level of a plane (abort).
 std::string to_name(const geometry::Geometry& geometry, const WindowName& name);
 
 // The bytes of one virtual file: a header, then the window's canonical bytes (16-bit samples swapped on request), with

@@ -28,7 +28,7 @@ unsigned image_level(const ZoomPicture& picture, unsigned level) {
 
 // The index of the plane in a level: the axis may be halved, too.
 std::uint64_t plane_in_level(const ZoomPicture& picture, unsigned level) {
-  std::uint64_t plane = *picture.plane;
+  std::uint64_t plane = picture.plane->index;
   for (unsigned n = 0; n < level; ++n)
     if (geometry::halved_axes(geometry::level_geometry(picture.image, n))[0]) plane /= 2;
   return plane;
@@ -38,8 +38,8 @@ std::uint64_t plane_in_level(const ZoomPicture& picture, unsigned level) {
 
 std::string to_key(const ZoomName& name) {
   if (name.kind == ZoomKind::kPlanes) return "planes";
-  if (name.kind == ZoomKind::kPlaneAxis) return "planes/axis";
-  std::string key = name.plane ? fmt::format("plane/{}", *name.plane) : "image";
+  if (name.kind == ZoomKind::kPlaneAxis) return fmt::format("planes/{}", name.plane->axis);
+  std::string key = name.plane ? fmt::format("plane/{}/{}", name.plane->axis, name.plane->index) : "image";
   if (name.kind == ZoomKind::kDescription) key += "/dzi";
   if (name.kind == ZoomKind::kTiles) key += "/tiles";
   if (name.kind == ZoomKind::kLevel) key += fmt::format("/tiles/{}", name.level);
@@ -47,38 +47,68 @@ std::string to_key(const ZoomName& name) {
 }
 
 WindowName zoom_window(const ZoomPicture& picture, unsigned level, geometry::Window window) {
-  if (picture.plane) {
-    window.start[0] = plane_in_level(picture, level);
-    window.length[0] = 1;
-    window.single[0] = true;
+  WindowName name{.window = window, .format = picture.format, .level = level};
+  if (picture.own_levels && level > 0) {
+    name.plane = picture.plane;
+  } else if (picture.own_levels) {
+    name.window = geometry::in_volume(window, *picture.plane);
+  } else if (picture.plane) {
+    name.window.start[0] = plane_in_level(picture, level);
+    name.window.length[0] = 1;
+    name.window.single[0] = true;
   }
-  return {.window = window, .format = picture.format, .level = level};
+  return name;
 }
 
-Result<ZoomPicture> zoom_picture(const ShownImage& shown, std::optional<std::uint64_t> plane) {
+Result<ZoomPicture> zoom_picture(const ShownImage& shown, std::optional<geometry::PlaneIndex> plane) {
   const Geometry& image = shown.geometry;
   const unsigned rank = plane ? 3 : 2;
   if (image.rank != rank) return Error{Errc::kNotFound, fmt::format("the image has {} axes, not {}", image.rank, rank)};
-  const geometry::HalvedAxes halved = geometry::halved_axes(image);
-  if (!halved[rank - 1] || !halved[rank - 2])
-    return Error{Errc::kNotFound, "the last two axes are not a plane of space"};
+  if (plane && (plane->axis >= rank || plane->index >= image.shape[plane->axis]))
+    return Error{Errc::kNotFound, fmt::format("no plane {} along axis {}", plane->index, plane->axis)};
+  const Geometry flat = plane ? geometry::plane_geometry(image, plane->axis) : image;
+  const geometry::HalvedAxes halved = geometry::halved_axes(flat);
+  if (!halved[0] || !halved[1]) return Error{Errc::kNotFound, "the two axes are not a plane of space"};
   if (std::count(image.shape.begin(), image.shape.begin() + rank, 0) > 0)
     return Error{Errc::kNotFound, "the image has no samples"};
-  if (plane && *plane >= image.shape[0])
-    return Error{Errc::kNotFound, fmt::format("plane {} is not below {}", *plane, image.shape[0])};
   ZoomPicture picture{.image = image, .plane = plane, .format = Format::kJpg, .top = 0};
+  picture.own_levels = plane && plane->axis > 0;
+  if (picture.own_levels) picture.image = flat;
   picture.top = static_cast<unsigned>(std::bit_width(std::max(picture.width(), picture.height()) - 1));
-  picture.stored_levels = shown.stored_levels;
-  picture.coarsest = std::min(picture.top, coarsest_level(image, shown.stored_levels, kZoomTileSide));
+  picture.stored_levels = picture.own_levels ? 0 : shown.stored_levels;
+  picture.coarsest = std::min(picture.top, coarsest_level(picture.image, picture.stored_levels, kZoomTileSide));
   geometry::Window one;
-  std::fill_n(one.length.begin(), rank, 1);
+  std::fill_n(one.length.begin(), picture.image.rank, 1);
   if (!raster_of(shown, zoom_window(picture, 0, one)).ok()) picture.format = Format::kPng;
   if (const auto raster = raster_of(shown, zoom_window(picture, 0, one)); !raster.ok())
     return Error{Errc::kNotFound, raster.error().where};
   return picture;
 }
 
-bool has_planes(const ShownImage& image) { return zoom_picture(image, 0).ok(); }
+std::vector<unsigned> plane_axes(const ShownImage& image) {
+  std::vector<unsigned> axes;
+  for (unsigned axis = 0; axis < image.geometry.rank; ++axis)
+    if (zoom_picture(image, geometry::PlaneIndex{axis, 0}).ok()) axes.push_back(axis);
+  return axes;
+}
+
+Result<WindowName> parse_plane_window(const ShownImage& image, const geometry::PlaneIndex& plane,
+                                      std::string_view name) {
+  MDFS_TRY_ASSIGN(const ZoomPicture picture, zoom_picture(image, plane));
+  ShownImage flat = image;
+  flat.geometry = geometry::plane_geometry(image.geometry, plane.axis);
+  MDFS_TRY_ASSIGN(WindowName parsed, parse_window_name(flat, name));
+  if (picture.own_levels && parsed.level > 0) {
+    parsed.plane = plane;
+    return parsed;
+  }
+  const std::uint64_t index = picture.own_levels ? plane.index : plane_in_level(picture, parsed.level);
+  parsed.window = geometry::in_volume(parsed.window, {plane.axis, index});
+  parsed.padding.before = geometry::in_volume(parsed.padding.before, plane.axis, 0);
+  parsed.padding.after = geometry::in_volume(parsed.padding.after, plane.axis, 0);
+  if (parsed.format == Format::kRaw) parsed.window.single = {};  // as parse_window_name() has it
+  return parsed;
+}
 
 std::string zoom_description(const ZoomPicture& picture) {
   return fmt::format(
@@ -130,12 +160,14 @@ Result<ZoomName> zoom_entry(const ShownImage& image, const ZoomName& directory, 
   switch (directory.kind) {
     case ZoomKind::kPlanes:
       entry.kind = ZoomKind::kPlaneAxis;
-      if (name != std::string_view(image.geometry.axes).substr(0, 1)) return not_there(name);
+      if (name.size() != 1 || image.geometry.axes.find(name) == std::string::npos) return not_there(name);
+      entry.plane = geometry::PlaneIndex{static_cast<unsigned>(image.geometry.axes.find(name)), 0};
       break;
     case ZoomKind::kPlaneAxis: {
       entry.kind = ZoomKind::kPlane;
-      entry.plane = parse_index(name);
-      if (!entry.plane) return not_there(name);
+      const auto index = parse_index(name);
+      if (!index) return not_there(name);
+      entry.plane->index = *index;
       break;
     }
     case ZoomKind::kPlane:
@@ -159,8 +191,9 @@ Result<ZoomName> zoom_entry(const ShownImage& image, const ZoomName& directory, 
 }
 
 Status check_zoom_name(const ShownImage& image, const ZoomName& name) {
-  if (name.kind == ZoomKind::kPlanes || name.kind == ZoomKind::kPlaneAxis)
-    return has_planes(image) ? Status() : Status(Errc::kNotFound, to_key(name) + ": the image has no such planes");
+  if (name.kind == ZoomKind::kPlanes)
+    return !plane_axes(image).empty() ? Status()
+                                      : Status(Errc::kNotFound, to_key(name) + ": the image has no such planes");
   MDFS_TRY_ASSIGN(const ZoomPicture picture, zoom_picture(image, name.plane));
   if (name.kind == ZoomKind::kLevel && (name.level < picture.lowest() || name.level > picture.top))
     return {Errc::kNotFound, to_key(name) + ": no such level"};

@@ -3,6 +3,11 @@
 //   dz.dzi                        an image of two axes: its size, and the side of its tiles
 //   dz_files/LEVEL/COLUMN_ROW.jpg a tile; .png where JPEG cannot hold the samples
 //   plane/z/10/dz.dzi             one plane of an image of three axes, and its tiles beside it
+//   plane/z/10/win/x0+50.png      windows of the plane, as of an image of two axes
+//
+// The planes along an axis are pictures if the other two axes are axes of space. Levels of an image halve its last two
+// axes together: those of the planes along the first axis. A plane along another axis has levels of its own, which are
+// computed.
 //
 // Deep Zoom counts its levels from a picture of one sample upwards; MDFS counts from the image itself downwards.
 // SPDX-License-Identifier: Apache-2.0
@@ -12,6 +17,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "geometry/geometry.h"
@@ -36,17 +42,18 @@ constexpr bool is_directory(ZoomKind kind) { return kind != ZoomKind::kDescripti
 
 struct ZoomName {
   ZoomKind kind = ZoomKind::kPlanes;
-  std::optional<std::uint64_t> plane;  // index along the first of three axes
-  unsigned level = 0;                  // of Deep Zoom; kLevel
+  std::optional<geometry::PlaneIndex> plane;  // of three axes; kPlaneAxis: its axis alone
+  unsigned level = 0;                         // of Deep Zoom; kLevel
   bool operator==(const ZoomName&) const = default;
 };
-// "plane/10/dz_files/9": equal for equal names.
+// Equal for equal names.
 std::string to_key(const ZoomName& name);
 
 // What is zoomed into.
 struct ZoomPicture {
-  geometry::Geometry image;
-  std::optional<std::uint64_t> plane;
+  geometry::Geometry image;  // or the plane, if that has levels of its own
+  std::optional<geometry::PlaneIndex> plane;
+  bool own_levels = false;
   Format format = Format::kPng;  // of its tiles
   unsigned top = 0;              // the level of Deep Zoom that is the image itself
   unsigned stored_levels = 0;    // of the image
@@ -56,13 +63,16 @@ struct ZoomPicture {
   std::uint64_t width() const { return image.shape[image.rank - 1]; }
   std::uint64_t height() const { return image.shape[image.rank - 2]; }
 };
-// kNotFound: the image has no such picture. It has two axes of space with samples and no `plane`, or three axes,
-// the last two of space, and `plane` is inside; a PNG holds the samples, or there is a range of display.
-Result<ZoomPicture> zoom_picture(const ShownImage& image, std::optional<std::uint64_t> plane);
-// A window of a level of the image, given along the last two axes alone.
+// kNotFound: the image has no such picture. It has two axes of space with samples and no `plane`, or three axes, two of
+// them of space beside that of `plane`, which is inside; a PNG holds the samples, or there is a range of display.
+Result<ZoomPicture> zoom_picture(const ShownImage& image, std::optional<geometry::PlaneIndex> plane);
+// A window of a level of the picture, given along the last two axes of `image` alone.
 WindowName zoom_window(const ZoomPicture& picture, unsigned level, geometry::Window window);
-// True if planes of the image are pictures.
-bool has_planes(const ShownImage& image);
+// The axes along which planes of the image are pictures, in their order.
+std::vector<unsigned> plane_axes(const ShownImage& image);
+// A name under win/ of a plane. The error says why it does not exist.
+Result<WindowName> parse_plane_window(const ShownImage& image, const geometry::PlaneIndex& plane,
+                                      std::string_view name);
 
 // The text of dz.dzi.
 std::string zoom_description(const ZoomPicture& picture);

@@ -26,6 +26,18 @@ def pixels(path):
         return np.asarray(picture)
 
 
+def mean(plane):
+    """Of 2 x 2 samples, of fewer at the edge, halves to even."""
+    rows, columns = (-(-n // 2) for n in plane.shape)
+    total, count = np.zeros((rows, columns)), np.zeros((rows, columns))
+    for y in range(2):
+        for x in range(2):
+            part = plane[y::2, x::2]
+            total[:part.shape[0], :part.shape[1]] += part
+            count[:part.shape[0], :part.shape[1]] += 1
+    return np.rint(total / count).astype(plane.dtype)
+
+
 class Zoom(harness.MountTest):
     def image(self, name, shape, element="u8", **options):
         make_image(self.at(name), shape, element=element, **options)
@@ -105,13 +117,58 @@ class Zoom(harness.MountTest):
 
     def test_planes_of_a_volume_are_pictures(self):
         data = self.image("stack", (3, 200, 270), "u16")
-        self.assertEqual(os.listdir(self.at("stack@/plane")), ["z"])
+        self.assertEqual(os.listdir(self.at("stack@/plane")), ["z", "y", "x"])
         self.assertEqual(os.listdir(self.at("stack@/plane/z")), ["0", "1", "2"])
         self.assertNotIn("dz.dzi", os.listdir(self.at("stack@")))
         for plane in range(3):
             np.testing.assert_array_equal(self.tiles(self.at(f"stack@/plane/z/{plane}"), ".png")[-1], data[plane])
-        for name in ("plane/y", "plane/z/3", "plane/z/0/win", "dz.dzi", "plane/z/0/dz_files/10"):
+        self.assertEqual(sorted(os.listdir(self.at("stack@/plane/z/2"))), ["dz.dzi", "dz_files", "iiif", "win"])
+        for name in ("plane/w", "plane/z/3", "plane/y/200", "plane/z/0/win/z1.npy", "dz.dzi",
+                     "plane/z/0/dz_files/10"):
             self.assertFalse(os.path.exists(self.at(f"stack@/{name}")), name)
+
+    def test_planes_across_a_volume_are_pictures_with_levels_of_their_own(self):
+        data = self.image("stack", (70, 90, 300), "u16", extent=(16, 16, 32))
+        for axis, letter in enumerate("zyx"):
+            self.assertEqual(len(os.listdir(self.at(f"stack@/plane/{letter}"))), data.shape[axis])
+            plane = data.take(33, axis)
+            folder = self.at(f"stack@/plane/{letter}/33")
+            levels = self.tiles(folder, ".png")
+            for n, level in enumerate(reversed(levels)):
+                np.testing.assert_array_equal(level, plane)
+                np.testing.assert_array_equal(np.load(f"{folder}/win/l{n}.npy"), plane)
+                plane = mean(plane)
+            info = json.loads(read_all(f"{folder}/iiif/info.json"))
+            self.assertEqual(info["id"], f"/stack@/plane/{letter}/33/iiif")
+            width, height = -(-levels[-1].shape[1] // 2), -(-levels[-1].shape[0] // 2)
+            np.testing.assert_array_equal(pixels(f"{folder}/iiif/full/{width},{height}/0/default.png"), levels[-2])
+
+    def test_a_window_of_a_plane_is_the_window_of_the_volume(self):
+        data = self.image("stack", (7, 9, 30), "u16")
+        for plane, window in (("z/3", "z3"), ("y/3", "y3"), ("x/3", "x3")):
+            folder = self.at(f"stack@/plane/{plane}/win")
+            self.assertEqual(os.stat(f"{folder}/all.npy").st_ino, os.stat(self.at(f"stack@/win/{window}.npy")).st_ino)
+        np.save(self.at("stack@/plane/y/3/win/z2+3,x4.npy"), np.array([1, 2, 3], "u2"))
+        data[2:5, 3, 4] = 1, 2, 3
+        np.testing.assert_array_equal(np.load(self.at("stack@/win/all.npy")), data)
+        np.testing.assert_array_equal(np.load(self.at("stack@/plane/x/4/win/z-1+3,y8+3,clip.npy")),
+                                      np.pad(data[:2, 8:, 4], ((1, 0), (0, 2))))
+        before = np.load(self.at("stack@/plane/y/3/win/l1.npy"))
+        np.testing.assert_array_equal(before, mean(data[:, 3]))
+        write_all(self.at("stack"), bytes(data.nbytes))
+        self.assertEqual(np.load(self.at("stack@/plane/y/3/win/l1.npy")).max(), 0)
+        os.truncate(self.at("stack"), 2 * 9 * 30 * 2)
+        self.assertEqual(np.load(self.at("stack@/plane/y/3/win/all.npy")).shape, (2, 30))
+        self.assertFalse(os.path.exists(self.at("stack@/plane/z/3")))
+
+    def test_planes_of_other_axes_exist_where_a_plane_of_space_is_left(self):
+        self.image("film", (3, 20, 30), axes="tyx")
+        self.image("rows", (20, 3, 30), axes="ywx")
+        self.image("deep", (2, 3, 20, 30), axes="tzyx")
+        self.assertEqual(os.listdir(self.at("film@/plane")), ["t"])
+        self.assertIn("w", os.listdir(self.at("rows@/plane")))
+        self.assertFalse(os.path.exists(self.at("film@/plane/y")))
+        self.assertFalse(os.path.exists(self.at("deep@/plane")))
 
     def test_pictures_of_8_bits_show_samples_through_the_range_of_the_image(self):
         data = self.image("deep", (60, 80), "u16")

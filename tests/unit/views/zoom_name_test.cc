@@ -18,7 +18,7 @@ namespace {
 using geometry::ElementType;
 using geometry::Geometry;
 
-ZoomPicture picture_of(const Geometry& image, std::optional<std::uint64_t> plane = {}) {
+ZoomPicture picture_of(const Geometry& image, std::optional<geometry::PlaneIndex> plane = {}) {
   auto picture = zoom_picture(image, plane);
   EXPECT_TRUE(picture.ok());
   return *picture;
@@ -115,18 +115,51 @@ TEST(ZoomName, APlaneOfAVolumeIsAPicture) {
   Geometry volume = make("zyx", {20, 400, 300}, 1, ElementType::kU8);
   EXPECT_EQ(find_name(volume, {}, "z/19/dz.dzi")->kind, ZoomKind::kDescription);
   EXPECT_EQ(find_name(volume, {}, "z/19/dz_files/9")->level, 9);
-  for (const char* path : {"y", "z/20", "z/01", "z/1/dz", "z/1/dz_files/10"})
+  for (const char* path : {"w", "zy", "z/20", "z/01", "z/1/dz", "z/1/dz_files/10", "y/400"})
     EXPECT_EQ(find_name(volume, {}, path).error().code, Errc::kNotFound) << path;
-  const WindowName tile = zoom_tile(picture_of(volume, 19), 8, 0, 0);
+  const WindowName tile = zoom_tile(picture_of(volume, {{0, 19}}), 8, 0, 0);
   EXPECT_EQ(tile.window.start[0], 19);
   EXPECT_TRUE(tile.window.single[0]);
   // Where levels halve z, the plane of a level is the one that has the sample.
   volume.spacing = {1, 1, 1};
-  EXPECT_EQ(zoom_tile(picture_of(volume, 19), 8, 0, 0).window.start[0], 9);
+  EXPECT_EQ(zoom_tile(picture_of(volume, {{0, 19}}), 8, 0, 0).window.start[0], 9);
   for (unsigned level = 0; level <= 9; ++level) {
-    const WindowName one = zoom_tile(picture_of(volume, 19), level, 0, 0);
+    const WindowName one = zoom_tile(picture_of(volume, {{0, 19}}), level, 0, 0);
     EXPECT_TRUE(geometry::check(geometry::level_geometry(volume, one.level), one.window).ok()) << level;
   }
+}
+
+TEST(ZoomName, APlaneAcrossAVolumeHasLevelsOfItsOwn) {
+  const Geometry volume = make("zyx", {20, 400, 300}, 1, ElementType::kU8);
+  const ZoomPicture picture = picture_of(volume, {{1, 7}});
+  EXPECT_EQ(picture.width(), 300);
+  EXPECT_EQ(picture.height(), 20);
+  const WindowName image = zoom_tile(picture, picture.top, 1, 0), level = zoom_tile(picture, picture.top - 2, 0, 0);
+  EXPECT_EQ(to_key(image), to_key(*parse_window_name(volume, "y7,x256+44.jpg"))) << "the image itself: a window of it";
+  EXPECT_EQ(level.level, 2);
+  EXPECT_EQ(level.plane, (geometry::PlaneIndex{1, 7}));
+  EXPECT_EQ(level.window.length, (geometry::Coord{5, 75}));
+  EXPECT_NE(to_key(level), to_key(zoom_tile(picture_of(volume, {{1, 8}}), picture.top - 2, 0, 0)));
+  EXPECT_TRUE(raster_of(volume, level).ok());
+  Geometry shorter = volume;
+  shorter.shape[1] = 7;
+  EXPECT_EQ(raster_of(shorter, level).error().code, Errc::kOutOfRange);
+}
+
+TEST(ZoomName, AWindowOfAPlaneIsAWindowOfTheVolume) {
+  const Geometry volume = make("zyx", {20, 400, 300}, 1, ElementType::kU16);
+  const auto key = [&](unsigned axis, std::string_view name) {
+    return to_key(*parse_plane_window(volume, {axis, 7}, name));
+  };
+  const auto in_image = [&](std::string_view name) { return to_key(*parse_window_name(volume, name)); };
+  EXPECT_EQ(key(0, "y3,x5+6.npy"), in_image("z7,y3,x5+6.npy"));
+  EXPECT_EQ(key(0, "l1.png"), in_image("z7,l1.png"));
+  EXPECT_EQ(key(1, "z3+5,x9.raw"), in_image("y7,z3+5,x9.raw"));
+  EXPECT_EQ(key(2, "z-3+5,clip.npy"), in_image("x7,z-3+5,clip.npy"));
+  EXPECT_EQ(parse_plane_window(volume, {2, 7}, "l2.raw")->plane, (geometry::PlaneIndex{2, 7}));
+  for (const char* name : {"x3.npy", "z20.npy", "l10.npy", "all", "cut,0,0,0,1,0,0,0,1,0,4,3.npy"})
+    EXPECT_FALSE(parse_plane_window(volume, {2, 7}, name).ok()) << name;
+  EXPECT_FALSE(parse_plane_window(volume, {2, 300}, "all.npy").ok());
 }
 
 TEST(ZoomName, ImagesThatAreNoPicturesHaveNoDeepZoom) {
@@ -136,9 +169,12 @@ TEST(ZoomName, ImagesThatAreNoPicturesHaveNoDeepZoom) {
   EXPECT_FALSE(zoom_picture(make("yx", {40, 40}, 7, ElementType::kU8), {}).ok());
   EXPECT_FALSE(zoom_picture(make("yx", {0, 40}, 1, ElementType::kU8), {}).ok());
   EXPECT_FALSE(zoom_picture(make("zyx", {4, 40, 40}, 1, ElementType::kU8), {}).ok());
-  EXPECT_FALSE(has_planes(make("yx", {40, 40}, 1, ElementType::kU8)));
-  EXPECT_TRUE(has_planes(make("tyx", {4, 40, 40}, 3, ElementType::kU8)));
-  EXPECT_FALSE(has_planes(make("tyx", {0, 40, 40}, 3, ElementType::kU8)));
+  EXPECT_TRUE(plane_axes(make("yx", {40, 40}, 1, ElementType::kU8)).empty());
+  EXPECT_EQ(plane_axes(make("tyx", {4, 40, 40}, 3, ElementType::kU8)), std::vector<unsigned>{0});
+  EXPECT_EQ(plane_axes(make("ytx", {4, 40, 40}, 3, ElementType::kU8)), std::vector<unsigned>{1});
+  EXPECT_EQ(plane_axes(make("zyx", {4, 40, 40}, 1, ElementType::kU8)), (std::vector<unsigned>{0, 1, 2}));
+  EXPECT_TRUE(plane_axes(make("tzyx", {4, 4, 40, 40}, 1, ElementType::kU8)).empty());
+  EXPECT_TRUE(plane_axes(make("tyx", {0, 40, 40}, 3, ElementType::kU8)).empty());
 }
 
 }  // namespace
