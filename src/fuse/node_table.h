@@ -37,6 +37,7 @@ enum class NodeKind : std::uint8_t {
   kZarrDirectory,  // ome.zarr/ and the directories in it
   kZoomDirectory,  // plane/, dz_files/ and the directories in them
   kIiifDirectory,  // iiif/ and the directories in it: `zoom` has the plane
+  kFrames,         // frames/: `name` is that of the image
   kInfo,           // info.json
   kImageNpy,       // NAME.npy
   kImageRaw,       // NAME.raw

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <climits>
 
+#include "fuse/frame_nodes.h"
 #include "fuse/iiif_nodes.h"
 #include "fuse/reply.h"
 #include "fuse/shown_image.h"
@@ -118,6 +119,10 @@ Result<std::shared_ptr<const Node>> in_view(Server& server, const Node& view, st
     return node_for(server, std::move(spec));
   }
   if (name == views::kZarrName) return node_for(server, zarr_root(view));
+  if (name == views::kFramesName) {
+    MDFS_TRY_ASSIGN(NodeSpec frames, frames_in_view(server.volume(), view));
+    return node_for(server, std::move(frames));
+  }
   MDFS_TRY_ASSIGN(NodeSpec zoom, zoom_in_view(server.volume(), view, name));
   return node_for(server, std::move(zoom));
 }
@@ -130,17 +135,25 @@ std::shared_ptr<const Node> window_node(Server& server, NodeSpec spec, std::uint
   return node;
 }
 
+// An entry of a directory whose files are windows.
 Result<std::shared_ptr<const Node>> in_zoom(Server& server, const Node& directory, std::string_view name) {
   MDFS_TRY_ASSIGN(const volume::ImageInfo info, server.volume().image_info(directory.spec.ino));
-  const auto child = directory.spec.kind == NodeKind::kZoomDirectory ? zoom_child : iiif_child;
+  const auto child = directory.spec.kind == NodeKind::kZoomDirectory   ? zoom_child
+                     : directory.spec.kind == NodeKind::kIiifDirectory ? iiif_child
+                                                                       : frame_child;
   MDFS_TRY_ASSIGN(NodeSpec spec, child(server.volume(), directory, name));
   if (spec.kind == NodeKind::kWindow) return window_node(server, std::move(spec), info.size_bytes);
-// An entry of a directory whose files are windows.
   return node_for(server, std::move(spec));
 }
 
 Result<std::shared_ptr<const Node>> in_windows(Server& server, const Node& windows, std::string_view name) {
   MDFS_TRY_ASSIGN(const volume::ImageInfo info, server.volume().image_info(windows.spec.ino));
+  if (windows.spec.zoom.plane) {
+    MDFS_TRY_ASSIGN(const views::ShownImage image, shown_image(server.volume(), windows.spec.ino));
+    const auto parsed = views::parse_plane_window(image, *windows.spec.zoom.plane, name);
+    if (!parsed.ok()) return Error{Errc::kNotFound, parsed.error().message()};
+    return window_node(server, window_spec(windows.spec.ino, *parsed), info.size_bytes);
+  }
   auto parsed = views::parse_window_name(info.geometry, name);
   if (!parsed.ok()) {  // a picture that only a range of display makes possible?
     MDFS_TRY_ASSIGN(const views::ShownImage image, shown_image(server.volume(), windows.spec.ino));
@@ -148,12 +161,6 @@ Result<std::shared_ptr<const Node>> in_windows(Server& server, const Node& windo
   }
   if (!parsed.ok()) return Error{Errc::kNotFound, parsed.error().message()};
   return window_node(server, window_spec(windows.spec.ino, *parsed), info.size_bytes);
-  if (windows.spec.zoom.plane) {
-    MDFS_TRY_ASSIGN(const views::ShownImage image, shown_image(server.volume(), windows.spec.ino));
-    const auto parsed = views::parse_plane_window(image, *windows.spec.zoom.plane, name);
-    if (!parsed.ok()) return Error{Errc::kNotFound, parsed.error().message()};
-    return window_node(server, window_spec(windows.spec.ino, *parsed), info.size_bytes);
-  }
 }
 
 struct stat control_attributes(NodeId id) {
@@ -254,6 +261,7 @@ Result<std::shared_ptr<const Node>> look_up_view(Server& server, NodeId parent, 
     }
     case NodeKind::kZoomDirectory:
     case NodeKind::kIiifDirectory:
+    case NodeKind::kFrames:
       return in_zoom(server, *node, name);
     case NodeKind::kInfo:
     case NodeKind::kImageNpy:
@@ -277,6 +285,7 @@ Result<struct stat> view_attributes(Server& server, const Node& node) {
   if (is_of_zarr(spec)) MDFS_TRY(check_zarr_node(server.volume(), spec));
   if (is_of_zoom(spec)) MDFS_TRY(check_zoom_node(server.volume(), spec));
   if (is_of_iiif(spec)) MDFS_TRY(check_iiif_node(server.volume(), spec));
+  if (spec.kind == NodeKind::kFrames) MDFS_TRY(check_frames_node(server.volume(), spec));
   MDFS_TRY_ASSIGN(const Attributes attributes, server.volume().attributes(spec.ino));
   struct stat st = to_stat(attributes);
   st.st_ino = node.id;
@@ -316,8 +325,9 @@ Result<std::string> view_link(Server& server, NodeId id) {
 bool may_cache_name(Server& server, const Node& node, NodeId parent, const std::string& name) {
   // Below a view names mean what they mean as long as the view is this one; the view itself, and the directories of the
   // mirror, follow real names.
-  const bool below_view = node.spec.kind == NodeKind::kWindows || node.spec.kind == NodeKind::kZarrDirectory ||
-                          node.spec.kind == NodeKind::kZoomDirectory || node.spec.kind == NodeKind::kIiifDirectory ||
+  const bool below_view = node.spec.kind == NodeKind::kWindows || node.spec.kind == NodeKind::kFrames ||
+                          node.spec.kind == NodeKind::kZarrDirectory || node.spec.kind == NodeKind::kZoomDirectory ||
+                          node.spec.kind == NodeKind::kIiifDirectory ||
                           (!is_directory(node.spec.kind) && node.spec.kind != NodeKind::kLink);
   return below_view && server.nodes().remember_name(node.id, parent, name);
 }
@@ -405,6 +415,7 @@ Result<std::vector<volume::DirectoryEntry>> read_view_directory(Server& server, 
   if (node.spec.kind == NodeKind::kZarrDirectory)
     return read_zarr_directory(server.volume(), node, offset, limit, stop);
   if (node.spec.kind == NodeKind::kIiifDirectory) return read_iiif_directory(node, offset, limit);
+  if (node.spec.kind == NodeKind::kFrames) return read_frames_directory(server.volume(), node, offset, limit);
   if (node.spec.kind == NodeKind::kZoomDirectory) return read_zoom_directory(server.volume(), node, offset, limit);
   if (node.spec.kind == NodeKind::kMirror) {
     MDFS_TRY_ASSIGN(auto real, server.volume().read_directory(node.spec.ino, offset, limit));
@@ -436,6 +447,7 @@ Result<std::vector<volume::DirectoryEntry>> read_view_directory(Server& server, 
     names.emplace_back(kWindowsName, DT_DIR);
     names.emplace_back(views::kZarrName, DT_DIR);
     MDFS_TRY_ASSIGN(const views::ShownImage image, shown_image(server.volume(), node.spec.ino));
+    if (has_frames(image, node.spec.name)) names.emplace_back(views::kFramesName, DT_DIR);
     for (const auto& [name, type] : zoom_names_in_view(image)) names.emplace_back(name, type);
     // Nobody can open a longer name.
     std::erase_if(names, [](const auto& entry) { return entry.first.size() > NAME_MAX; });

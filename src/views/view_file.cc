@@ -11,10 +11,12 @@
 #include "geometry/cut_spec.h"
 #include "geometry/level.h"
 #include "geometry/window_spec.h"
+#include "views/dpx.h"
 #include "views/jpeg.h"
 #include "views/npy.h"
 #include "views/png.h"
 #include "views/pnm.h"
+#include "views/tiff.h"
 
 namespace mdfs::views {
 namespace {
@@ -33,6 +35,7 @@ struct FormatInfo {
   std::uint64_t side = UINT64_MAX;  // most samples along each axis of a picture
 };
 constexpr unsigned kAnyArray = 0;
+constexpr std::uint64_t kMaxTiffHead = 1u << 20;  // which is in memory while the file is open
 constexpr std::array kFormats = {
     FormatInfo{Format::kRaw, "raw", false, kAnyArray},
     FormatInfo{Format::kNpy, "npy", false, kAnyArray},
@@ -40,6 +43,8 @@ constexpr std::array kFormats = {
     FormatInfo{Format::kPpm, "ppm", false, 0b0100},
     FormatInfo{Format::kPng, "png", true, 0b1111, 2, kMaxPngSide},
     FormatInfo{Format::kJpg, "jpg", true, 0b0101, 1, kMaxJpegSide},
+    FormatInfo{Format::kTif, "tif", false, kAnyArray},
+    FormatInfo{Format::kDpx, "dpx", false, 0b0100, 2, kMaxDpxSide},
 };
 
 const FormatInfo& info(Format format) { return kFormats[static_cast<std::size_t>(format)]; }
@@ -104,10 +109,31 @@ Result<Raster> find_raster(const Geometry& geometry, const ShownArray& shown, co
   if (std::max(raster.width, raster.height) > format.side)
     return Error{Errc::kInvalidArgument, fmt::format("{} holds at most {} rows and columns; the window has {} and {}",
                                                      format.suffix, format.side, raster.height, raster.width)};
+  if (format.format == Format::kDpx && raster.row_bytes() % kDpxRowStep != 0)
+    return Error{Errc::kInvalidArgument, fmt::format("dpx holds rows of whole words of {} bytes; those of the window "
+                                                     "have {} bytes",
+                                                     kDpxRowStep, raster.row_bytes())};
   if (format.rendered && raster.row_bytes() > kMaxRenderedRowBytes)
     return Error{Errc::kInvalidArgument, fmt::format("{} holds rows of at most {} bytes; those of the window have {}",
                                                      format.suffix, kMaxRenderedRowBytes, raster.row_bytes())};
   return raster;
+}
+
+// The layout of the window as pages of strips. kInvalidArgument: TIFF cannot hold it, or with many pages alone.
+Result<TiffLayout> tiff_of(const Geometry& geometry, const ShownArray& shown) {
+  if (shown.lengths.empty()) return Error{Errc::kInvalidArgument, "tif requires an axis; the window has none"};
+  Geometry array;
+  array.rank = static_cast<unsigned>(shown.lengths.size());
+  array.type = geometry.type;
+  array.channels = shown.channels;
+  std::copy(shown.lengths.begin(), shown.lengths.end(), array.shape.begin());
+  std::fill_n(array.extent.begin(), array.rank, 1);  // no tiles
+  MDFS_TRY_ASSIGN(TiffLayout layout, TiffLayout::of(array));
+  if (layout.data_offset() > kMaxTiffHead)
+    return Error{Errc::kInvalidArgument, fmt::format("tif: a window has a head of at most {} bytes; {} pages or strips "
+                                                     "need {}: read the image NAME.tif, or less at a time",
+                                                     kMaxTiffHead, shown.lengths[0], layout.data_offset())};
+  return layout;
 }
 
 // Reads data with swapped samples: from the even offset at or before `offset`.
@@ -164,6 +190,11 @@ Result<WindowName> parse_window_name(const ShownImage& image, std::string_view n
     MDFS_TRY_ASSIGN(const ShownArray shown, shown_by(level, result));
     MDFS_TRY(find_raster(level, shown, *found, is_ranged(image, result.format)));
   }
+  if (found->format == Format::kTif) {
+    MDFS_TRY_ASSIGN(const Geometry level, level_of(geometry, result));
+    MDFS_TRY_ASSIGN(const ShownArray shown, shown_by(level, result));
+    MDFS_TRY(tiff_of(level, shown));
+  }
   // Raw bytes have no axes: a single index and a length of one are the same bytes.
   if (result.format == Format::kRaw) result.window.single = {};
   if (geometry.channels == 1) result.window.channel.reset();
@@ -183,10 +214,12 @@ std::string to_key(const WindowName& name) {
       for (const double number : *numbers) key += fmt::format("/{}", number);
     key += fmt::format("/{}x{}{}", name.cut->width, name.cut->height, name.cut->nearest ? "n" : "");
   }
+  if (name.plane) key += fmt::format("/{}={}", name.plane->axis, name.plane->index);
   return key;
 }
 
 std::string to_name(const Geometry& geometry, const WindowName& name) {
+  MDFS_CHECK(!name.plane);
   if (name.cut)
     return fmt::format("{}.{}", geometry::to_spec(geometry, geometry::LevelCut{name.level, {*name.cut, name.window}}),
                        suffix(name.format));
@@ -217,12 +250,10 @@ Result<std::optional<std::uint64_t>> known_size(const ShownImage& image, const W
   }
   MDFS_TRY_ASSIGN(const ViewFile file, view_window(image.geometry, name));
   return std::optional(file.size_bytes());
-  if (name.plane) key += fmt::format("/{}={}", name.plane->axis, name.plane->index);
 }
 
 Result<ViewFile> view_window(const Geometry& image, const WindowName& name) {
   MDFS_CHECK(!is_rendered(name.format));
-  MDFS_CHECK(!name.plane);
   MDFS_TRY_ASSIGN(const Geometry geometry, level_of(image, name));
   MDFS_TRY_ASSIGN(const ShownArray shown, shown_by(geometry, name));
   ViewFile file;
@@ -234,10 +265,17 @@ Result<ViewFile> view_window(const Geometry& image, const WindowName& name) {
   if (shown.channels > 1) file.array_shape.push_back(shown.channels);
   if (!name.padding.is_empty()) file.padded = geometry::padded_box(geometry, name.window, name.padding);
   if (name.format == Format::kNpy) file.header = npy_header(geometry.type, file.array_shape, kWindowNpyHeaderBytes);
-  if (!is_writable(name.format)) {
+  if (info(name.format).channels != kAnyArray) {
     MDFS_TRY_ASSIGN(const Raster raster, find_raster(geometry, shown, info(name.format), false));
     file.swap16 = raster.sample_bytes == 2;
-    file.header = pnm_header(raster.width, raster.height, raster.channels, raster.sample_bytes);
+    file.header = name.format == Format::kDpx
+                      ? dpx_header(raster)
+                      : pnm_header(raster.width, raster.height, raster.channels, raster.sample_bytes);
+  }
+  if (name.format == Format::kTif) {
+    MDFS_TRY_ASSIGN(const TiffLayout layout, tiff_of(geometry, shown));
+    file.header.resize(static_cast<std::size_t>(layout.data_offset()));
+    layout.fill_head(0, file.header);
   }
   return file;
 }

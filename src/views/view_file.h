@@ -21,7 +21,7 @@
 
 namespace mdfs::views {
 
-enum class Format : std::uint8_t { kRaw, kNpy, kPgm, kPpm, kPng, kJpg };
+enum class Format : std::uint8_t { kRaw, kNpy, kPgm, kPpm, kPng, kJpg, kTif, kDpx };
 
 std::string_view suffix(Format format);  // "raw", "npy", "pgm"
 // All others are read-only; raw and npy replace the window when written.
@@ -77,7 +77,7 @@ struct ViewFile {
 Result<ViewFile> view_window(const geometry::Geometry& geometry, const WindowName& name);
 // The size of the virtual file before it is opened; nothing if it is rendered. Errors as view_window().
 Result<std::optional<std::uint64_t>> known_size(const ShownImage& image, const WindowName& name);
-// The picture that the window is in this format, which is none of raw and npy. Errors as view_window().
+// The picture that the window is in this format, which is none of raw, npy and tif. Errors as view_window().
 Result<Raster> raster_of(const ShownImage& image, const WindowName& name);
 // True if the samples of the picture are those of the image through its range of display (to_8_bits).
 bool is_ranged(const ShownImage& image, Format format);

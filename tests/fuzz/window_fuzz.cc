@@ -1,13 +1,15 @@
-// Fuzz target: the grammar of windows, of names under win/ and of those under ome.zarr/. The first byte chooses the
-// image.
+// Fuzz target: the grammar of windows, of names under win/, also of planes, of frames, and of those under ome.zarr/.
+// The first byte chooses the image.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
 #include "fuzz.h"
 #include "geometry/level.h"
 #include "geometry/window_spec.h"
+#include "views/frames.h"
 #include "views/view_file.h"
 #include "views/zarr_name.h"
+#include "views/zoom_name.h"
 
 using namespace mdfs;
 
@@ -88,6 +90,12 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     if (name->cut) cut(geometry, *name);
     MDFS_CHECK(!known->has_value() || **known > 0);
   }
+  for (const unsigned axis : views::plane_axes(geometry)) {
+    const auto name = views::parse_plane_window(geometry, {axis, geometry.shape[axis] - 1}, text);
+    if (name.ok()) MDFS_CHECK(views::known_size(geometry, *name).ok());
+  }
+  if (const auto frame = views::parse_frame_name(geometry, "f", text); frame.ok())
+    MDFS_CHECK(views::raster_of(geometry, *frame).ok());
   walk_zarr(geometry, text);
   return 0;
 }
