@@ -26,7 +26,7 @@ struct VolumeImpl::LevelJob {
   unsigned level = 0;
   geometry::Window window{};
   std::uint64_t offset = 0, length = 0;      // of the window's bytes
-  engine::Stop pause{};                      // asked before an extent is built, but the first one
+  engine::Stop pause{};                      // asked before an extent is built, but the first one; by several threads
   std::atomic<unsigned> begun{0};            // extents
   std::shared_ptr<const LevelSet> set{};     // this and the next: of look_up_levels()
   std::vector<geometry::Geometry> levels{};  // the image, and each stored level
