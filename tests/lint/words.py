@@ -41,7 +41,7 @@ RETIRED = [
 ]
 # The same for words that have another sense elsewhere: the folder, the pattern, and what is written instead.
 RETIRED_BELOW = [
-    ("man", r"\b[Pp]roo?[fv]|\bconfirm", "validation, validate, finalize"),
+    ("man", r"\b[Pp]roo?[fv](?!ile)|\bconfirm", "validation, validate, finalize"),
     ("src/store", r"\b[Pp]roo?[fv]|\bconfirm", "validation, validate, finalize"),
     ("src/store", r"promis|\bRoom\b[&{(]|[.]puts\b", "reservation, reserved, SpaceAmount, items"),
     ("src/engine", r"promis|\bRoom\b[&{(]|[.]puts\b", "reservation, reserved, SpaceAmount, items"),

@@ -90,7 +90,11 @@ Result<std::unique_ptr<ImageSource>> open_tiff(const std::string& path, tools::F
       return Error{Errc::kNotSupported,
                    fmt::format("{}: page {}: samples of {} bits in an unusual layout", file.name(), page, layout.bits)};
   }
-  if (plain) return open_tiff_samples(std::move(file), size, std::move(tiff), source->array(), first);
+  if (plain) {
+    auto samples = open_tiff_samples(std::move(file), size, std::move(tiff), source->array(), first);
+    samples->set_metadata(source->metadata());
+    return samples;
+  }
   if (palette)
     return Error{Errc::kNotSupported,
                  fmt::format("{}: page {}: a palette beside pages that must be converted; import each page with --page",
@@ -154,17 +158,24 @@ Result<std::unique_ptr<ImageSource>> open_source(const std::string& path, const 
   return open_packed(std::move(file), header);
 }
 
-Result<std::unique_ptr<ImageSink>> create_sink(const std::string& path, const ArrayInfo& array, bool overwrite) {
+Result<std::unique_ptr<ImageSink>> create_sink(const std::string& path, const ArrayInfo& array, bool overwrite,
+                                               const Metadata& metadata) {
   MDFS_TRY_ASSIGN(const std::optional<Pattern> pattern, parse_pattern(path));
-  if (pattern) return create_sequence(*pattern, array, overwrite);
+  if (pattern) return create_sequence(*pattern, array, overwrite, metadata);
   const std::string ending = extension(path);
-  if (path == "-" || ending == ".raw") return create_packed(path, "", array, false, overwrite);
-  if (ending == ".npy") return create_packed(path, npy_header(array), array, false, overwrite);
-  if (ending == ".pgm" || ending == ".ppm" || ending == ".pnm") {
-    MDFS_TRY_ASSIGN(const std::string header, pnm_header(array, path));
-    return create_packed(path, header, array, true, overwrite);
+  const bool is_raw = path == "-" || ending == ".raw",
+             is_pnm = ending == ".pgm" || ending == ".ppm" || ending == ".pnm";
+  if (!is_raw && !is_pnm && ending != ".npy") return create_oiio(path, array, overwrite, metadata);
+  std::string header;
+  if (ending == ".npy") header = npy_header(array);
+  if (is_pnm) {
+    MDFS_TRY_ASSIGN(header, pnm_header(array, path));
   }
-  return create_oiio(path, array, overwrite);
+  MDFS_TRY_ASSIGN(auto sink, create_packed(path, header, array, is_pnm, overwrite));
+  for (const auto& [block, bytes] : metadata.blocks) sink->drop(block);
+  return sink;
 }
+
+std::vector<MetadataField> describe(const Metadata& metadata) { return describe_by_oiio(metadata); }
 
 }  // namespace mdfs::imagefile

@@ -16,6 +16,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "geometry/geometry.h"
+#include "imagefile/metadata.h"
 
 namespace mdfs::imagefile {
 
@@ -51,6 +52,13 @@ class ImageSource {
   // The next canonical bytes, exactly as many as `into` holds: whole elements, and no more than the array has left.
   // An error names the file and where in it.
   virtual Status read(MutableBytes into) = 0;
+
+  // Of the file; of the first one of a sequence.
+  const Metadata& metadata() const { return metadata_; }
+  void set_metadata(Metadata metadata) { metadata_ = std::move(metadata); }
+
+ private:
+  Metadata metadata_;
 };
 
 struct SourceOptions {
@@ -77,12 +85,22 @@ class ImageSink {
   virtual Status write(ConstBytes from) = 0;
   // Gives the file its name after all bytes have been written. Refuses if bytes are missing.
   virtual Status finish() = 0;
+
+  // Names of the blocks of metadata that the format has no place for.
+  const std::vector<std::string>& dropped() const { return dropped_; }
+  void drop(std::string block) { dropped_.push_back(std::move(block)); }
+
+ private:
+  std::vector<std::string> dropped_;
 };
 
 // The format follows the name: .raw .npy .pgm .ppm .pnm, and what OpenImageIO writes; "-" is raw to standard output.
 // A pattern (%04d) makes one file for each step of the slowest axis. An array that the format cannot hold unchanged is
 // refused. An existing file is replaced only if `overwrite`.
-Result<std::unique_ptr<ImageSink>> create_sink(const std::string& path, const ArrayInfo& array, bool overwrite);
+Result<std::unique_ptr<ImageSink>> create_sink(const std::string& path, const ArrayInfo& array, bool overwrite,
+                                               const Metadata& metadata = {});
+// Fields of the blocks that OpenImageIO knows; none in a build without it.
+std::vector<MetadataField> describe(const Metadata& metadata);
 
 // Rank, shape, axes, channels and type of the image that an array becomes, and the spacing of its rows and columns if
 // their resolution is known: the shortest decimal fractions that agree with it. Extent and codec are left alone.

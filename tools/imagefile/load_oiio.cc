@@ -22,9 +22,15 @@ Result<std::unique_ptr<ImageSource>> open_oiio(const std::string& path, std::opt
   return module->open(path, page, facts);
 }
 
-Result<std::unique_ptr<ImageSink>> create_oiio(const std::string& path, const ArrayInfo& array, bool overwrite) {
+Result<std::unique_ptr<ImageSink>> create_oiio(const std::string& path, const ArrayInfo& array, bool overwrite,
+                                               const Metadata& metadata) {
   MDFS_TRY_ASSIGN(const OiioModule* module, loaded(path));
-  return module->create(path, array, overwrite);
+  return module->create(path, array, overwrite, metadata);
+}
+
+std::vector<MetadataField> describe_by_oiio(const Metadata& metadata) {
+  const auto module = loaded("");
+  return module.ok() ? (*module)->describe(metadata) : std::vector<MetadataField>();
 }
 
 }  // namespace mdfs::imagefile

@@ -10,9 +10,11 @@ Result<std::unique_ptr<ImageSource>> open_oiio(const std::string& path, std::opt
       path + ": not NPY or PNM, and this MDFS was built without OpenImageIO; raw samples require --shape and --type"};
 }
 
-Result<std::unique_ptr<ImageSink>> create_oiio(const std::string& path, const ArrayInfo&, bool) {
+Result<std::unique_ptr<ImageSink>> create_oiio(const std::string& path, const ArrayInfo&, bool, const Metadata&) {
   return Error{Errc::kNotSupported,
                path + ": not .raw, .npy, .pgm or .ppm, and this MDFS was built without OpenImageIO"};
 }
+
+std::vector<MetadataField> describe_by_oiio(const Metadata&) { return {}; }
 
 }  // namespace mdfs::imagefile

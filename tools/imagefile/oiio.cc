@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <OpenImageIO/filesystem.h>
 #include <OpenImageIO/imageio.h>
+#include <OpenImageIO/tiffutils.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@
 #include "imagefile/band_source.h"
 #include "imagefile/checked_stream.h"
 #include "imagefile/oiio_module.h"
+#include "imagefile/picture_header.h"
 #include "support/pending_file.h"
 #include "support/text.h"
 
@@ -262,8 +264,9 @@ class OiioSink final : public ImageSink {
     band_.reserve(spec_.scanline_bytes() * kBandRows);
   }
 
-  Status open() {
-    if (output_->supports("ioproxy") && pages_ == 1) {
+  // `rereads`: the library reads of the file what it has written.
+  Status open(bool rereads) {
+    if (output_->supports("ioproxy") && pages_ == 1 && !rereads) {
       MDFS_TRY_ASSIGN(checked_, CheckedStream::create(file_.file()));
       proxy_.emplace(checked_->stream(), OIIO::Filesystem::IOProxy::Write);
       if (!output_->set_ioproxy(&*proxy_)) return failed();
@@ -302,11 +305,13 @@ class OiioSink final : public ImageSink {
 
   Status put_band() {
     const int rows = static_cast<int>(band_.size() / spec_.scanline_bytes());
-    if (!output_->write_scanlines(row_, row_ + rows, 0, spec_.format, band_.data())) return failed();
+    if (!output_->write_scanlines(spec_.y + row_, spec_.y + row_ + rows, 0, spec_.format, band_.data()))
+      return failed();
     if (checked_) MDFS_TRY(checked_->status());
     band_.clear();
     row_ += rows;
     if (row_ < spec_.height || pages_left_ == 0) return {};
+    spec_.erase_attribute("ImageDescription");  // of all pages, in the first one
     if (!output_->open(file_.path(), spec_, OIIO::ImageOutput::AppendSubimage)) return failed();
     --pages_left_;
     row_ = 0;
@@ -351,7 +356,7 @@ class OiioSink final : public ImageSink {
   std::unique_ptr<CheckedStream> checked_;  // writes to file_
   std::optional<OIIO::Filesystem::IOFile> proxy_;
   const std::unique_ptr<OIIO::ImageOutput> output_;  // writes to proxy_ when it is closed
-  const OIIO::ImageSpec spec_;
+  OIIO::ImageSpec spec_;
   const ArrayInfo array_;
   const std::uint64_t pages_;
   std::uint64_t pages_left_;
@@ -401,10 +406,110 @@ Result<OIIO::ImageSpec> spec_of_array(const ArrayInfo& array, const std::string&
   return spec;
 }
 
+// ---- metadata
+
+// Fields of EXIF that are none of "Exif:" and "GPS:", and tell of the picture.
+constexpr std::array<std::string_view, 11> kExifFields = {"Make",         "Model",        "DateTime",        "Artist",
+                                                          "Copyright",    "ExposureTime", "FNumber",         "Rating",
+                                                          "HostComputer", "DocumentName", "ImageDescription"};
+
+bool starts_with(const OIIO::ParamValue& field, std::string_view prefix) {
+  return std::string_view(field.name().c_str(), field.name().size()).starts_with(prefix);
+}
+
+// Blocks of which the library knows no field stay empty.
+bool has_exif(const OIIO::ImageSpec& spec) {
+  if (spec.get_int_attribute("Orientation", 1) != 1) return true;
+  return std::any_of(spec.extra_attribs.begin(), spec.extra_attribs.end(), [](const OIIO::ParamValue& field) {
+    const std::string_view name(field.name().c_str(), field.name().size());
+    return name.starts_with("Exif:") || name.starts_with("GPS:") ||
+           std::find(kExifFields.begin(), kExifFields.end(), name) != kExifFields.end();
+  });
+}
+
+// TIFF has no end to its description: it is a block of its own, and belongs to all pages.
+Metadata metadata_of(std::string_view format, OIIO::ImageSpec spec, bool is_whole) {
+  Metadata metadata;
+  const auto put = [&](std::string_view block, std::string bytes) {
+    if (!bytes.empty()) metadata.blocks.emplace(block, std::move(bytes));
+  };
+  if (const OIIO::ParamValue* icc = spec.find_attribute("ICCProfile"); icc != nullptr)
+    put(kIccBlock, std::string(static_cast<const char*>(icc->data()), icc->datasize()));
+  spec.erase_attribute("ICCProfile");
+  if (format == "tiff") {
+    if (is_whole) put(kDescriptionBlock, std::string(spec.get_string_attribute("ImageDescription")));
+    spec.erase_attribute("ImageDescription");
+  }
+  const int bits = spec.get_int_attribute("oiio:BitsPerSample");
+  if (bits > 0 && static_cast<std::size_t>(bits) != 8 * spec.format.basesize()) put(kBitsBlock, std::to_string(bits));
+  std::vector<char> bytes;
+  const auto& fields = spec.extra_attribs;
+  if (std::any_of(fields.begin(), fields.end(), [](const auto& field) { return starts_with(field, "IPTC:"); })) {
+    OIIO::encode_iptc_iim(spec, bytes);
+    put(kIptcBlock, std::string(bytes.begin(), bytes.end()));
+    bytes.clear();
+  }
+  put(kXmpBlock, OIIO::encode_xmp(spec, true));
+  if (has_header(format)) {
+    put(kHeaderBlock, header_of(format, spec));
+    return metadata;
+  }
+  if (has_exif(spec)) {
+    OIIO::encode_exif(spec, bytes, OIIO::endian::little);
+    put(kExifBlock, std::string(bytes.begin(), bytes.end()));
+  }
+  return metadata;
+}
+
+void put_metadata(const Metadata& metadata, OIIO::ImageSpec& spec) {
+  for (const auto& [block, bytes] : metadata.blocks) {
+    if (block == kExifBlock) OIIO::decode_exif(OIIO::string_view(bytes.data(), bytes.size()), spec);
+    if (block == kXmpBlock) OIIO::decode_xmp(OIIO::string_view(bytes.data(), bytes.size()), spec);
+    if (block == kIptcBlock) OIIO::decode_iptc_iim(bytes.data(), static_cast<int>(bytes.size()), spec);
+    if (block == kHeaderBlock) put_header(bytes, spec);
+    if (block == kDescriptionBlock) spec.attribute("ImageDescription", bytes);
+    if (block == kIccBlock)
+      spec.attribute("ICCProfile", OIIO::TypeDesc(OIIO::TypeDesc::UINT8, static_cast<int>(bytes.size())), bytes.data());
+  }
+}
+
+// Where the writers of the library were found to write a block.
+bool holds_block(std::string_view format, std::string_view block) {
+  if (block == kHeaderBlock || block == kBitsBlock || block == kFirstFrameBlock)
+    return block == kHeaderBlock && has_header(format);
+  if (format == "tiff") return true;
+  if (format == "jpeg") return block != kDescriptionBlock;
+  return format == "png" && block == kIccBlock;  // it writes some fields of EXIF as texts, and drops the others
+}
+
+std::vector<MetadataField> describe_blocks(const Metadata& metadata) {
+  std::vector<MetadataField> fields;
+  try {
+    OIIO::ImageSpec spec;
+    put_metadata(metadata, spec);
+    for (const OIIO::ParamValue& field : spec.extra_attribs)
+      if (field.name() != "ICCProfile" && field.name() != "ImageDescription")
+        fields.emplace_back(field.name().string(), field.type() == OIIO::TypeString
+                                                       ? field.get_string()
+                                                       : OIIO::ImageSpec::metadata_val(field, true));
+  } catch (const std::exception&) {
+    fields.clear();  // the blocks stay what they are
+  }
+  std::sort(fields.begin(), fields.end());
+  return fields;
+}
+
 void put_resolution(const std::string& format, const ArrayInfo& array, OIIO::ImageSpec& spec) {
   constexpr double kMaxPerCm = 1e7;
   const auto known = [](double per_cm) { return per_cm > 0 && per_cm <= kMaxPerCm; };
-  if (!carries_resolution(format) || !known(array.rows_per_cm) || !known(array.columns_per_cm)) return;
+  if (!carries_resolution(format) || !known(array.rows_per_cm) || !known(array.columns_per_cm)) {
+    // That of another program is no measurement of this one.
+    if (spec.find_attribute("XResolution") != nullptr &&
+        std::string_view(spec.get_string_attribute("Software")) == kSoftware)
+      spec.erase_attribute("Software");
+    return;
+  }
+  spec.attribute("Software", std::string(kSoftware));
   spec.attribute("ResolutionUnit", "cm");
   spec.attribute("XResolution", static_cast<float>(array.columns_per_cm));
   spec.attribute("YResolution", static_cast<float>(array.rows_per_cm));
@@ -442,13 +547,18 @@ Result<std::unique_ptr<ImageSource>> open(const std::string& path, std::optional
       array.rows_per_cm = facts.rows_per_cm;
       array.columns_per_cm = facts.columns_per_cm;
     }
+    const bool is_whole = !page || facts.pages.value_or(1) == 1;
+    input->seek_subimage(static_cast<int>(page.value_or(0)), 0);
+    Metadata metadata = metadata_of(input->format_name(), input->spec(), is_whole);
     auto source =
         std::make_unique<OiioSource>(path, std::move(input), std::move(array), static_cast<int>(page.value_or(0)));
+    source->set_metadata(std::move(metadata));
     return std::unique_ptr<ImageSource>(std::move(source));
   });
 }
 
-Result<std::unique_ptr<ImageSink>> create(const std::string& path, const ArrayInfo& array, bool overwrite) {
+Result<std::unique_ptr<ImageSink>> create(const std::string& path, const ArrayInfo& array, bool overwrite,
+                                          const Metadata& metadata) {
   return guarded(path, [&]() -> Result<std::unique_ptr<ImageSink>> {
     MDFS_TRY_ASSIGN(OIIO::ImageSpec spec, spec_of_array(array, path));
     const bool several = array.axes.size() - (array.axes.ends_with('c') ? 1 : 0) == 3 && array.lengths[0] > 1;
@@ -460,10 +570,22 @@ Result<std::unique_ptr<ImageSink>> create(const std::string& path, const ArrayIn
     if (pages > 1 && !output->supports("appendsubimage"))
       return Error{Errc::kNotSupported, fmt::format("{}: {} holds one page, the image has {}; name a sequence (%04d)",
                                                     path, output->format_name(), pages)};
+    Metadata held;
+    std::vector<std::string> dropped;
+    for (const auto& [block, bytes] : metadata.blocks) {
+      if (holds_block(output->format_name(), block))
+        held.blocks.emplace(block, bytes);
+      else
+        dropped.push_back(block);
+    }
+    put_metadata(held, spec);
     put_resolution(output->format_name(), array, spec);
-    if (std::string_view(output->format_name()) == "tiff" && needs_big_tiff(array)) spec.attribute("tiff:bigtiff", 1);
+    const bool is_tiff = std::string_view(output->format_name()) == "tiff";
+    if (is_tiff && needs_big_tiff(array)) spec.attribute("tiff:bigtiff", 1);
     auto sink = std::make_unique<OiioSink>(std::move(file), std::move(output), std::move(spec), array, pages);
-    MDFS_TRY(sink->open());
+    // The writer of TIFF reads its directory again before it writes one of EXIF.
+    MDFS_TRY(sink->open(held.blocks.contains(kExifBlock) && is_tiff));
+    for (std::string& block : dropped) sink->drop(std::move(block));
     return std::unique_ptr<ImageSink>(std::move(sink));
   });
 }
@@ -472,4 +594,4 @@ Result<std::unique_ptr<ImageSink>> create(const std::string& path, const ArrayIn
 }  // namespace mdfs::imagefile
 
 const mdfs::imagefile::OiioModule mdfs_oiio_module = {MDFS_VERSION_STRING, &mdfs::imagefile::open,
-                                                      &mdfs::imagefile::create};
+                                                      &mdfs::imagefile::create, &mdfs::imagefile::describe_blocks};

@@ -19,6 +19,9 @@ Result<std::unique_ptr<ImageSource>> open_oiio(const std::string& path, std::opt
                                                const PageFacts& facts);
 
 // Two axes, or three as pages where the format has them. Refuses types and channel counts that the format would change.
-Result<std::unique_ptr<ImageSink>> create_oiio(const std::string& path, const ArrayInfo& array, bool overwrite);
+Result<std::unique_ptr<ImageSink>> create_oiio(const std::string& path, const ArrayInfo& array, bool overwrite,
+                                               const Metadata& metadata);
+
+std::vector<MetadataField> describe_by_oiio(const Metadata& metadata);
 
 }  // namespace mdfs::imagefile

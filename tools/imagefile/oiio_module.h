@@ -16,10 +16,12 @@ namespace mdfs::imagefile {
 // Both sides must come from one build: a module of another version is not called.
 struct OiioModule {
   const char* version;
-  // As open_oiio() and create_oiio() of oiio.h.
+  // As open_oiio(), create_oiio() and describe_by_oiio() of oiio.h.
   Result<std::unique_ptr<ImageSource>> (*open)(const std::string& path, std::optional<unsigned> page,
                                                const PageFacts& facts);
-  Result<std::unique_ptr<ImageSink>> (*create)(const std::string& path, const ArrayInfo& array, bool overwrite);
+  Result<std::unique_ptr<ImageSink>> (*create)(const std::string& path, const ArrayInfo& array, bool overwrite,
+                                               const Metadata& metadata);
+  std::vector<MetadataField> (*describe)(const Metadata& metadata);
 };
 
 }  // namespace mdfs::imagefile

@@ -9,8 +9,10 @@
 #include <cerrno>
 #include <charconv>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "base/check.h"
+#include "support/json_output.h"
 #include "support/text.h"
 
 namespace mdfs::imagefile {
@@ -65,20 +67,37 @@ class SequenceSource final : public ImageSource {
   std::uint64_t left_in_frame_;
 };
 
+// Without what is true of the first frame alone.
+std::string header_of_next_frames(const std::string& header) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::parse(header, nullptr, false);
+  if (!json.is_object() || !json.contains("fields") || !json["fields"].is_object()) return header;
+  for (const char* const field : {"smpte:TimeCode", "smpte:KeyCode", "dpx:TimeCode", "dpx:FramePosition"})
+    json["fields"].erase(field);
+  return tools::dump_json(json, -1);
+}
+
 class SequenceSink final : public ImageSink {
  public:
-  SequenceSink(Pattern pattern, ArrayInfo frame, std::uint64_t frames, std::uint64_t frame_bytes, bool overwrite)
+  SequenceSink(Pattern pattern, ArrayInfo frame, std::uint64_t frames, std::uint64_t frame_bytes, bool overwrite,
+               Metadata metadata, std::uint64_t first)
       : pattern_(std::move(pattern)),
         frame_(std::move(frame)),
         frames_(frames),
         frame_bytes_(frame_bytes),
-        overwrite_(overwrite) {}
+        overwrite_(overwrite),
+        metadata_(std::move(metadata)),
+        first_(first) {}
 
   Status write(ConstBytes from) override {
     while (!from.empty()) {
       if (!sink_) {
         MDFS_CHECK(next_ < frames_);
-        MDFS_TRY_ASSIGN(sink_, create_sink(pattern_.path(next_++), frame_, overwrite_));
+        MDFS_TRY_ASSIGN(sink_, create_sink(pattern_.path(first_ + next_), frame_, overwrite_, metadata_));
+        if (next_++ == 0) {
+          for (const std::string& block : sink_->dropped()) drop(block);
+          if (const auto header = metadata_.blocks.find(kHeaderBlock); header != metadata_.blocks.end())
+            header->second = header_of_next_frames(header->second);
+        }
         left_in_frame_ = frame_bytes_;
       }
       const auto part = static_cast<std::size_t>(std::min<std::uint64_t>(from.size(), left_in_frame_));
@@ -102,6 +121,8 @@ class SequenceSink final : public ImageSink {
   const ArrayInfo frame_;
   const std::uint64_t frames_, frame_bytes_;
   const bool overwrite_;
+  Metadata metadata_;  // of the next frame
+  const std::uint64_t first_;
   std::uint64_t next_ = 0, left_in_frame_ = 0;
   std::unique_ptr<ImageSink> sink_;
 };
@@ -201,11 +222,15 @@ Result<std::unique_ptr<ImageSource>> open_sequence(const Pattern& pattern, const
   array.axes = "t" + frame_geometry.axes + (frame.lengths.size() > frame_geometry.rank ? "c" : "");
   MDFS_TRY_ASSIGN(const std::uint64_t bytes, array_bytes(frame));
   MDFS_TRY(array_bytes(array));
-  return std::unique_ptr<ImageSource>(
-      std::make_unique<SequenceSource>(pattern, range.first, frame, array, bytes, std::move(first)));
+  Metadata metadata = first->metadata();
+  metadata.blocks.emplace(kFirstFrameBlock, std::to_string(range.first));
+  auto source = std::make_unique<SequenceSource>(pattern, range.first, frame, array, bytes, std::move(first));
+  source->set_metadata(std::move(metadata));
+  return std::unique_ptr<ImageSource>(std::move(source));
 }
 
-Result<std::unique_ptr<ImageSink>> create_sequence(const Pattern& pattern, const ArrayInfo& array, bool overwrite) {
+Result<std::unique_ptr<ImageSink>> create_sequence(const Pattern& pattern, const ArrayInfo& array, bool overwrite,
+                                                   const Metadata& metadata) {
   if (array.lengths.size() < 2 || array.axes.size() != array.lengths.size() ||
       (array.axes.size() == 2 && array.axes[1] == 'c'))
     return Error{Errc::kNotSupported,
@@ -217,7 +242,14 @@ Result<std::unique_ptr<ImageSink>> create_sequence(const Pattern& pattern, const
   frame.lengths.erase(frame.lengths.begin());
   frame.axes.erase(0, 1);
   MDFS_TRY_ASSIGN(const std::uint64_t bytes, array_bytes(frame));
-  return std::unique_ptr<ImageSink>(std::make_unique<SequenceSink>(pattern, frame, array.lengths[0], bytes, overwrite));
+  Metadata of_frames = metadata;
+  std::uint64_t first = 0;
+  if (const auto number = of_frames.blocks.extract(std::string(kFirstFrameBlock)); !number.empty()) {
+    const Result<std::uint64_t> parsed = tools::parse_number(number.mapped(), "first frame");
+    if (parsed.ok() && *parsed <= UINT64_MAX - kMaxFrames) first = *parsed;
+  }
+  return std::unique_ptr<ImageSink>(
+      std::make_unique<SequenceSink>(pattern, frame, array.lengths[0], bytes, overwrite, std::move(of_frames), first));
 }
 
 }  // namespace mdfs::imagefile

@@ -28,7 +28,8 @@ Result<std::vector<std::uint64_t>> find_frames(const Pattern& pattern);
 
 // All frames must have one shape and type. Without options.frames the existing files must be consecutive.
 Result<std::unique_ptr<ImageSource>> open_sequence(const Pattern& pattern, const SourceOptions& options);
-// One file for each step of the slowest axis, numbered from 0.
-Result<std::unique_ptr<ImageSink>> create_sequence(const Pattern& pattern, const ArrayInfo& array, bool overwrite);
+// One file for each step of the slowest axis, numbered from the first frame of the metadata, else from 0.
+Result<std::unique_ptr<ImageSink>> create_sequence(const Pattern& pattern, const ArrayInfo& array, bool overwrite,
+                                                   const Metadata& metadata);
 
 }  // namespace mdfs::imagefile

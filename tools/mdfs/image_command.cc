@@ -24,6 +24,7 @@
 #include "layout_picture.h"
 #include "levels.h"
 #include "lost_files.h"
+#include "metadata_attributes.h"
 #include "mounted.h"
 #include "parts.h"
 #include "pending_image.h"
@@ -98,11 +99,27 @@ Status create_command(const CreateArguments& arguments) {
 
 struct InfoArguments {
   std::string path;
-  bool json = false;
+  bool json = false, meta = false;
 };
 
+nlohmann::ordered_json meta_json(const imagefile::Metadata& metadata) {
+  auto json = nlohmann::ordered_json::object();
+  json["blocks"] = nlohmann::ordered_json::object();
+  for (const auto& [block, bytes] : metadata.blocks) json["blocks"][block] = bytes.size();
+  json["fields"] = nlohmann::ordered_json::object();
+  for (const auto& [field, value] : imagefile::describe(metadata)) json["fields"][field] = value;
+  return json;
+}
+
+void print_meta(const imagefile::Metadata& metadata) {
+  if (metadata.blocks.empty()) print_out("  no metadata are stored\n");
+  for (const auto& [block, bytes] : metadata.blocks)
+    print_out("  {}: {}\n", imagefile::title_of_block(block), format_size(bytes.size()));
+  for (const auto& [field, value] : imagefile::describe(metadata)) print_out("    {}: {}\n", field, value);
+}
+
 std::string info_json(const geometry::Geometry& geometry, const mdfs_ioc_geometry& info, const mdfs_ioc_levels& levels,
-                      const std::string& path) {
+                      const std::optional<imagefile::Metadata>& metadata, const std::string& path) {
   nlohmann::ordered_json json;
   json["output_version"] = kOutputVersion;
   json["path"] = path;
@@ -122,6 +139,7 @@ std::string info_json(const geometry::Geometry& geometry, const mdfs_ioc_geometr
   json["size_bytes"] = info.size_bytes;
   json["stored_bytes"] = info.stored_bytes;
   json["levels"] = levels_json(geometry, levels);
+  if (metadata) json["meta"] = meta_json(*metadata);
   return dump_json(json) + "\n";
 }
 
@@ -142,11 +160,17 @@ Status info_command(const InfoArguments& arguments) {
   MDFS_TRY_ASSIGN(const mdfs_ioc_geometry info, image_info(*image, arguments.path));
   MDFS_TRY_ASSIGN(const geometry::Geometry geometry, client::to_geometry(info));
   MDFS_TRY_ASSIGN(const mdfs_ioc_levels levels, image_levels(arguments.path));
-  if (arguments.json)
-    print_out("{}", info_json(geometry, info, levels, arguments.path));
-  else
-    print_info(geometry, info, arguments.path);
-  if (!arguments.json) print_out("{}", levels_text(geometry, levels));
+  std::optional<imagefile::Metadata> metadata;
+  if (arguments.meta) {
+    MDFS_TRY_ASSIGN(metadata, load_metadata(arguments.path));
+  }
+  if (arguments.json) {
+    print_out("{}", info_json(geometry, info, levels, metadata, arguments.path));
+    return {};
+  }
+  print_info(geometry, info, arguments.path);
+  print_out("{}", levels_text(geometry, levels));
+  if (metadata) print_meta(*metadata);
   return {};
 }
 
@@ -264,7 +288,8 @@ Status export_command(const ExportArguments& arguments) {
             "{}: its {} bytes are not a multiple of a step along its slowest axis; cut or extend it with truncate(1)",
             arguments.path, info.size_bytes)};
   const imagefile::ArrayInfo array = imagefile::array_of(geometry);
-  MDFS_TRY_ASSIGN(const auto sink, imagefile::create_sink(arguments.target, array, arguments.force));
+  MDFS_TRY_ASSIGN(const imagefile::Metadata metadata, load_metadata(arguments.path));
+  MDFS_TRY_ASSIGN(const auto sink, imagefile::create_sink(arguments.target, array, arguments.force, metadata));
   Progress progress("exporting", info.size_bytes);
   AlignedBuffer buffer(
       static_cast<std::size_t>(std::min<std::uint64_t>(kExportPartBytes, info.size_bytes) + geometry.sample_bytes()));
@@ -279,6 +304,9 @@ Status export_command(const ExportArguments& arguments) {
   if (info.size_bytes > 0) MDFS_TRY(for_each_part(geometry, geometry::whole(geometry), kExportPartBytes, put));
   MDFS_TRY(sink->finish());
   progress.finish();
+  for (const std::string& block : sink->dropped())
+    print_err("mdfs: {}: warning: {} of the image is left out, the format has no place for it\n", arguments.target,
+              imagefile::title_of_block(block));
   if (arguments.target != "-") print_out("{}\n", array_line(arguments.target, array, info.size_bytes));
   return {};
 }
@@ -344,6 +372,7 @@ void add_image_commands(CLI::App& app, Action& action) {
 
   const auto shown = std::make_shared<InfoArguments>();
   command = noun->add_subcommand("info", "Show the geometry and storage of an image");
+  command->add_flag("--meta", shown->meta, "Also show the metadata that were imported: ICC profile, EXIF, XMP, IPTC");
   command->add_flag("--json", shown->json, "Print JSON");
   command->add_option("PATH", shown->path, "Image on the mounted volume")->required();
   command->callback([shown, &action] { action = [shown] { return info_command(*shown); }; });

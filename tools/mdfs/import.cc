@@ -24,6 +24,7 @@
 #include "geometry/shape_text.h"
 #include "image_text.h"
 #include "imagefile/image_file.h"
+#include "metadata_attributes.h"
 #include "mounted.h"
 #include "pending_image.h"
 #include "support/command.h"
@@ -270,6 +271,7 @@ Status import_image(const ImportArguments& arguments) {
     MDFS_TRY(copy(*source, first, file, pending.geometry(), progress));
     MDFS_TRY(file.close());
   }
+  MDFS_TRY(store_metadata(pending.descriptor_path(), arguments.path, source->metadata()));
   MDFS_TRY(arguments.levels.apply(pending.descriptor_path(), arguments.path));
   MDFS_TRY(pending.finish(arguments.force, !arguments.quiet));
   MDFS_TRY_ASSIGN(const mdfs_ioc_geometry made, image_info(pending.image(), arguments.path));

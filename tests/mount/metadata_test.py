@@ -1,0 +1,155 @@
+"""What image files say beside their samples: it is stored with the image, shown, and written back."""
+# SPDX-License-Identifier: Apache-2.0
+import json
+import os
+import shutil
+import struct
+import subprocess
+import tempfile
+import unittest
+import zlib
+
+import harness
+from harness import MDFS, read_all, run, write_all
+
+
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def icc_profile(size):
+    """A display profile for RGB with one tag, of so many bytes."""
+    tags = struct.pack(">I4sII", 1, b"desc", 144, size - 144)
+    head = struct.pack(">I4sI4s4s4s12s4s4sIIIQI3I", size, b"test", 0x02400000, b"mntr", b"RGB ", b"XYZ ", bytes(12),
+                       b"acsp", b"none", 0, 0, 0, 0, 0, 0xF6D6, 0x10000, 0xD32D)
+    text = bytes((i * 7) & 0xFF for i in range(size - 152))
+    return head.ljust(128, b"\0") + tags + b"desc" + bytes(4) + text
+
+
+def exif_block():
+    """Little-endian EXIF with a maker, an orientation and an f-number."""
+    maker = b"Camera Works\0"
+    base = 8 + 2 + 3 * 12 + 4
+    sub = base + len(maker) + 1
+    entries = [struct.pack("<HHII", 0x010F, 2, len(maker), base), struct.pack("<HHIHH", 0x0112, 3, 1, 6, 0),
+               struct.pack("<HHII", 0x8769, 4, 1, sub)]
+    first = struct.pack("<2sHIH", b"II", 42, 8, len(entries)) + b"".join(entries) + bytes(4) + maker + b"\0"
+    f_number = struct.pack("<HHHIII", 1, 0x829D, 5, 1, sub + 2 + 12 + 4, 0) + struct.pack("<II", 28, 10)
+    return first + f_number
+
+
+PIXELS = bytes((x * 5 + y * 3 + c) & 0xFF for y in range(20) for x in range(30) for c in range(3))
+
+
+def png_file(icc=b"", exif=b""):
+    rows = b"".join(b"\0" + PIXELS[y * 90:y * 90 + 90] for y in range(20))
+    chunks = [chunk(b"IHDR", struct.pack(">IIBBBBB", 30, 20, 8, 2, 0, 0, 0))]
+    if icc:
+        chunks.append(chunk(b"iCCP", b"test\0\0" + zlib.compress(icc)))
+    if exif:
+        chunks.append(chunk(b"eXIf", exif))
+    return b"\x89PNG\r\n\x1a\n" + b"".join([*chunks, chunk(b"IDAT", zlib.compress(rows)), chunk(b"IEND", b"")])
+
+
+class Metadata(harness.MountTest):
+    def meta(self, name):
+        return json.loads(run(MDFS, "image", "info", "--meta", "--json", self.at(name)))["meta"]
+
+    def bring(self, name, data, ending):
+        source = os.path.join(self.outside, f"{name}.{ending}")
+        write_all(source, data)
+        run(MDFS, "image", "import", "--quiet", source, self.at(name))
+
+    def send(self, name, file):
+        target = os.path.join(self.outside, file)
+        result = subprocess.run([MDFS, "image", "export", "--force", self.at(name), target], capture_output=True,
+                                text=True, check=True)
+        return target, result.stderr
+
+    def setUp(self):
+        super().setUp()
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.outside = folder.name
+
+    def test_a_profile_and_exif_go_through_the_image_to_each_format_that_has_a_place(self):
+        icc = icc_profile(3000)
+        self.bring("photo", png_file(icc, exif_block()), "png")
+        self.assertEqual(os.getxattr(self.at("photo"), "user.mdfs.meta.icc"), icc)
+        fields = self.meta("photo")["fields"]
+        self.assertEqual((fields["Make"], fields["Orientation"][0]), ("Camera Works", "6"))
+        self.assertIn("2.8", fields["FNumber"])
+        for ending, exif in (("png", False), ("tif", True), ("jpg", True)):
+            with self.subTest(ending=ending):
+                target, warnings = self.send("photo", f"photo.{ending}")
+                self.assertEqual("EXIF" in warnings, not exif)
+                again = f"again-{ending}"
+                run(MDFS, "image", "import", "--quiet", target, self.at(again))
+                self.assertEqual(os.getxattr(self.at(again), "user.mdfs.meta.icc"), icc)
+                found = self.meta(again)["fields"]
+                for field in ("Make", "Orientation", "FNumber") if exif else ():
+                    self.assertEqual(found[field], fields[field])
+                if ending != "jpg":
+                    self.assertEqual(read_all(self.at(again)), PIXELS)
+
+    def test_a_format_without_a_place_is_named_with_what_it_leaves_out(self):
+        self.bring("photo", png_file(icc_profile(3000), exif_block()), "png")
+        for ending in ("npy", "bmp", "ppm"):
+            _, warnings = self.send("photo", f"photo.{ending}")
+            self.assertIn("warning: ICC profile", warnings)
+            self.assertIn("warning: EXIF", warnings)
+
+    def test_a_profile_beyond_the_size_of_an_attribute_survives(self):
+        icc = icc_profile(200_000)
+        self.bring("wide", png_file(icc), "png")
+        self.assertEqual(self.meta("wide")["blocks"], {"icc": 200_000})
+        parts = [os.getxattr(self.at("wide"), f"user.mdfs.meta.icc{part}") for part in ("", ".1", ".2", ".3")]
+        self.assertEqual(b"".join(parts), icc)
+        target, _ = self.send("wide", "wide.tif")
+        run(MDFS, "image", "import", "--quiet", target, self.at("again"))
+        self.assertEqual(self.meta("again")["blocks"]["icc"], 200_000)
+
+    def test_an_image_without_metadata_says_so(self):
+        self.bring("plain", png_file(), "png")
+        self.assertFalse([name for name in os.listxattr(self.at("plain")) if name.startswith("user.mdfs.meta")])
+        self.assertIn("no metadata", run(MDFS, "image", "info", "--meta", self.at("plain")))
+
+    @unittest.skipUnless(shutil.which("oiiotool"), "oiiotool is not installed")
+    def test_windows_channels_and_time_code_of_exr_come_back(self):
+        source = os.path.join(self.outside, "shot.exr")
+        run("oiiotool", "--create", "32x24", "3", "--chnames", "diffuse.R,diffuse.G,diffuse.B", "-d", "half",
+            "--origin", "+10+20", "--fullsize", "100x80+0+0", "--attrib:type=timecode", "smpte:TimeCode", "01:02:03:04",
+            "-o", source)
+        run(MDFS, "image", "import", "--quiet", source, self.at("shot"))
+        header = json.loads(os.getxattr(self.at("shot"), "user.mdfs.meta.header"))
+        self.assertEqual((header["data"], header["display"]), ([10, 20, 32, 24], [0, 0, 100, 80]))
+        target, warnings = self.send("shot", "again.exr")
+        self.assertEqual(warnings, "")
+        text = run("oiiotool", "--info", "-v", target)
+        for line in ("diffuse.R, diffuse.G, diffuse.B", "x=10, y=20", "100 x 80", "01:02:03:04"):
+            self.assertIn(line, text)
+
+    @unittest.skipUnless(shutil.which("oiiotool"), "oiiotool is not installed")
+    def test_a_sequence_keeps_its_first_number_and_the_bits_of_its_samples(self):
+        for frame in (1001, 1002):
+            run("oiiotool", "--create", "32x24", "3", "-d", "uint10", "--attrib:type=timecode", "smpte:TimeCode",
+                f"01:02:03:{frame - 1000:02}", "-o", os.path.join(self.outside, f"shot.{frame}.dpx"))
+        run(MDFS, "image", "import", "--quiet", os.path.join(self.outside, "shot.%04d.dpx"), self.at("shot"))
+        self.assertEqual(os.getxattr(self.at("shot"), "user.mdfs.meta.first_frame"), b"1001")
+        self.assertEqual(os.getxattr(self.at("shot"), "user.mdfs.meta.bits"), b"10")
+        _, warnings = self.send("shot", "again.%04d.dpx")
+        self.assertIn("number of bits", warnings)
+        texts = [run("oiiotool", "--info", "-v", os.path.join(self.outside, f"again.{frame}.dpx"))
+                 for frame in (1001, 1002)]
+        self.assertIn("01:02:03:01", texts[0])
+        self.assertNotIn("01:02:03:01", texts[1])
+
+    def test_a_copy_by_cp_keeps_the_metadata(self):
+        self.bring("photo", png_file(icc_profile(3000)), "png")
+        run("cp", "-a", self.at("photo"), self.at("copy"))
+        self.assertEqual(os.getxattr(self.at("copy"), "user.mdfs.meta.icc"),
+                         os.getxattr(self.at("photo"), "user.mdfs.meta.icc"))
+
+
+if __name__ == "__main__":
+    harness.main()
