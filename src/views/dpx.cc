@@ -23,7 +23,7 @@ struct Unknown {
   std::size_t first, bytes;
 };
 constexpr Unknown kUnknown[] = {{kEncryptionKey, 4}, {kLowQuantity, 4}, {kHighQuantity, 4}, {1408, 24},
-                                {1620, 16},          {1712, 20},        {1920, 52}};
+                                {1620, 24},          {1712, 20},        {1920, 52}};
 constexpr std::uint8_t kRgb = 50, kUserDefined = 0;
 
 void put_big(ByteVector& header, std::size_t at, std::uint64_t value, unsigned bytes) {
