@@ -80,6 +80,47 @@ TEST_P(WindowVersionTest, PartsReadBetweenWindowWritesAndCommitsAreOfOneVersion)
   EXPECT_TRUE(parts.bytes() == first);
 }
 
+// What a cut reads: boxes here and there, of which some have been kept and some have not.
+TEST_P(WindowVersionTest, BoxesReadBetweenWindowWritesAreOfOneVersion) {
+  Bench bench(small_setting(GetParam()));
+  std::mt19937_64 random(6);
+  const Window whole = window_at(0, 0, 1000, 1500);
+  const ByteVector first = noise(random, 1000 * 1500);
+  ASSERT_TRUE(bench.write_window(whole, first).ok());
+  const auto version = bench.engine().pin_window(bench.object(), window_at(100, 200, 800, 1200)).value();
+  for (unsigned round = 0; round < 6; ++round) {
+    std::vector<Window> boxes;
+    ByteVector expected;
+    for (unsigned i = 0; i < 30; ++i) {
+      const Window box = window_at(100 + random() % 700, 200 + random() % 1100, 1 + random() % 100, 1 + random() % 100);
+      boxes.push_back(box);
+      for (std::uint64_t y = 0; y < box.length[0]; ++y) {
+        const auto row = first.begin() + static_cast<std::ptrdiff_t>((box.start[0] + y) * 1500 + box.start[1]);
+        expected.insert(expected.end(), row, row + static_cast<std::ptrdiff_t>(box.length[1]));
+      }
+    }
+    ByteVector read(expected.size());
+    const Status status = bench.engine().read_version_parts(*version, boxes, read, {});
+    ASSERT_TRUE(status.ok()) << status.error().message();
+    ASSERT_TRUE(read == expected);
+    ASSERT_TRUE(bench.write_window(window_at(150 * round, 0, 200, 1500), noise(random, 200 * 1500)).ok());
+    ASSERT_TRUE(bench.any_store().commit().ok());
+  }
+}
+
+TEST_P(WindowVersionTest, ABoxBeyondTheVersionIsRefused) {
+  Bench bench(small_setting(GetParam()));
+  const auto version = bench.engine().pin_window(bench.object(), window_at(100, 200, 800, 1200)).value();
+  for (const Window& box :
+       {window_at(99, 200, 2, 2), window_at(100, 199, 2, 2), window_at(899, 200, 2, 2), window_at(100, 1399, 2, 2)}) {
+    ByteVector read(4);
+    EXPECT_EQ(bench.engine().read_version_parts(*version, std::vector{box}, read, {}).error().code, Errc::kOutOfRange);
+  }
+  ByteVector read(5);
+  EXPECT_EQ(bench.engine().read_version_parts(*version, std::vector{window_at(100, 200, 2, 2)}, read, {}).error().code,
+            Errc::kInvalidArgument);
+}
+
 TEST_P(WindowVersionTest, PartsReadBetweenPlainWritesAreOfOneVersion) {
   Setting setting = small_setting(GetParam());
   setting.cache_bytes = 32u << 20;  // what plain writes change is kept in memory
