@@ -114,6 +114,26 @@ class Metadata(harness.MountTest):
         self.assertFalse([name for name in os.listxattr(self.at("plain")) if name.startswith("user.mdfs.meta")])
         self.assertIn("no metadata", run(MDFS, "image", "info", "--meta", self.at("plain")))
 
+    @unittest.skipUnless(shutil.which("gdal_translate"), "GDAL is not installed")
+    def test_gdal_finds_the_place_of_a_map_in_the_exported_file(self):
+        write_all(os.path.join(self.outside, "plain.png"), png_file())
+        source = os.path.join(self.outside, "map.tif")
+        run("gdal_translate", "-q", "-a_srs", "EPSG:32633", "-a_ullr", "500000", "5000000", "500600", "4999600",
+            "-a_nodata", "7", os.path.join(self.outside, "plain.png"), source)
+        run(MDFS, "image", "import", "--quiet", source, self.at("map"))
+        self.assertIn("geotiff", self.meta("map")["blocks"])
+        target, warnings = self.send("map", "again.tif")
+        self.assertEqual(warnings, "")
+        found, expected = (json.loads(run("gdalinfo", "-json", path)) for path in (target, source))
+        for fact in ("coordinateSystem", "geoTransform", "size"):
+            self.assertEqual(found[fact], expected[fact])
+        self.assertEqual([band["noDataValue"] for band in found["bands"]], [7, 7, 7])
+        run(MDFS, "image", "import", "--quiet", target, self.at("again"))
+        self.assertEqual(os.getxattr(self.at("again"), "user.mdfs.meta.geotiff"),
+                         os.getxattr(self.at("map"), "user.mdfs.meta.geotiff"))
+        self.assertEqual(read_all(self.at("again")), PIXELS)
+        self.assertIn("geotiff", self.send("map", "map.png")[1])
+
     @unittest.skipUnless(shutil.which("oiiotool"), "oiiotool is not installed")
     def test_windows_channels_and_time_code_of_exr_come_back(self):
         source = os.path.join(self.outside, "shot.exr")

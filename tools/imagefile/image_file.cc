@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "imagefile/film_end.h"
+#include "imagefile/geo_fields.h"
 #include "imagefile/header.h"
 #include "imagefile/oiio.h"
 #include "imagefile/packed.h"
@@ -80,6 +81,12 @@ Result<std::unique_ptr<ImageSource>> open_tiff(const std::string& path, tools::F
   }
   if (tiff.palette) MDFS_TRY(check_palettes(bytes, tiff, first, std::min(end, tiff.pages), file.name()));
   MDFS_TRY_ASSIGN(std::unique_ptr<ImageSource> source, open_oiio(path, options.page, facts));
+  MDFS_TRY_ASSIGN(std::string geo, read_geo_fields(bytes, tiff, first));
+  if (!geo.empty()) {
+    Metadata metadata = source->metadata();
+    metadata.blocks.emplace(kGeoBlock, std::move(geo));
+    source->set_metadata(std::move(metadata));
+  }
   bool plain = true;
   std::optional<std::uint64_t> palette;  // a page that has one
   for (std::uint64_t page = first; page < end; ++page) {

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <OpenImageIO/filesystem.h>
 #include <OpenImageIO/imageio.h>
-#include <OpenImageIO/tiffutils.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -18,8 +17,9 @@
 #include "base/crc32c.h"
 #include "imagefile/band_source.h"
 #include "imagefile/checked_stream.h"
+#include "imagefile/geo_fields.h"
+#include "imagefile/oiio_metadata.h"
 #include "imagefile/oiio_module.h"
-#include "imagefile/picture_header.h"
 #include "support/pending_file.h"
 #include "support/text.h"
 
@@ -280,6 +280,8 @@ class OiioSink final : public ImageSink {
     return check_output(*output_, spec_, file_.target());
   }
 
+  void add_when_finished(std::string geo_fields) { geo_fields_ = std::move(geo_fields); }
+
   Status write(ConstBytes from) override {
     if (!checked_) checksum_ = crc32c(from, checksum_);
     while (!from.empty()) {
@@ -297,6 +299,10 @@ class OiioSink final : public ImageSink {
     MDFS_CHECK(pages_left_ == 0 && row_ == spec_.height && band_.empty());
     MDFS_TRY(guarded(file_.target(), [&] { return output_->close() ? Status() : failed(); }));
     MDFS_TRY(checked_ ? checked_->flush() : guarded(file_.target(), [&] { return read_back(); }));
+    if (!geo_fields_.empty()) {
+      MDFS_TRY_ASSIGN(tools::File file, tools::File::open(file_.path(), O_RDWR));
+      MDFS_TRY(add_geo_fields(file, geo_fields_));
+    }
     return file_.commit();
   }
 
@@ -363,6 +369,7 @@ class OiioSink final : public ImageSink {
   std::uint32_t checksum_ = 0;  // of all samples, without proxy_
   int row_ = 0;
   ByteVector band_;
+  std::string geo_fields_;
 };
 
 // Lossless formats, and JPEG, which users expect to be lossy. Others (GIF, WebP, HEIC, ICO, HDR, RLA) change samples of
@@ -404,99 +411,6 @@ Result<OIIO::ImageSpec> spec_of_array(const ArrayInfo& array, const std::string&
   spec.attribute("CompressionQuality", 95);
   spec.attribute("Software", std::string(kSoftware));
   return spec;
-}
-
-// ---- metadata
-
-// Fields of EXIF that are none of "Exif:" and "GPS:", and tell of the picture.
-constexpr std::array<std::string_view, 11> kExifFields = {"Make",         "Model",        "DateTime",        "Artist",
-                                                          "Copyright",    "ExposureTime", "FNumber",         "Rating",
-                                                          "HostComputer", "DocumentName", "ImageDescription"};
-
-bool starts_with(const OIIO::ParamValue& field, std::string_view prefix) {
-  return std::string_view(field.name().c_str(), field.name().size()).starts_with(prefix);
-}
-
-// Blocks of which the library knows no field stay empty.
-bool has_exif(const OIIO::ImageSpec& spec) {
-  if (spec.get_int_attribute("Orientation", 1) != 1) return true;
-  return std::any_of(spec.extra_attribs.begin(), spec.extra_attribs.end(), [](const OIIO::ParamValue& field) {
-    const std::string_view name(field.name().c_str(), field.name().size());
-    return name.starts_with("Exif:") || name.starts_with("GPS:") ||
-           std::find(kExifFields.begin(), kExifFields.end(), name) != kExifFields.end();
-  });
-}
-
-// TIFF has no end to its description: it is a block of its own, and belongs to all pages.
-Metadata metadata_of(std::string_view format, OIIO::ImageSpec spec, bool is_whole) {
-  Metadata metadata;
-  const auto put = [&](std::string_view block, std::string bytes) {
-    if (!bytes.empty()) metadata.blocks.emplace(block, std::move(bytes));
-  };
-  if (const OIIO::ParamValue* icc = spec.find_attribute("ICCProfile"); icc != nullptr)
-    put(kIccBlock, std::string(static_cast<const char*>(icc->data()), icc->datasize()));
-  spec.erase_attribute("ICCProfile");
-  if (format == "tiff") {
-    if (is_whole) put(kDescriptionBlock, std::string(spec.get_string_attribute("ImageDescription")));
-    spec.erase_attribute("ImageDescription");
-  }
-  const int bits = spec.get_int_attribute("oiio:BitsPerSample");
-  if (bits > 0 && static_cast<std::size_t>(bits) != 8 * spec.format.basesize()) put(kBitsBlock, std::to_string(bits));
-  std::vector<char> bytes;
-  const auto& fields = spec.extra_attribs;
-  if (std::any_of(fields.begin(), fields.end(), [](const auto& field) { return starts_with(field, "IPTC:"); })) {
-    OIIO::encode_iptc_iim(spec, bytes);
-    put(kIptcBlock, std::string(bytes.begin(), bytes.end()));
-    bytes.clear();
-  }
-  put(kXmpBlock, OIIO::encode_xmp(spec, true));
-  if (has_header(format)) {
-    put(kHeaderBlock, header_of(format, spec));
-    return metadata;
-  }
-  if (has_exif(spec)) {
-    OIIO::encode_exif(spec, bytes, OIIO::endian::little);
-    put(kExifBlock, std::string(bytes.begin(), bytes.end()));
-  }
-  return metadata;
-}
-
-void put_metadata(const Metadata& metadata, OIIO::ImageSpec& spec) {
-  for (const auto& [block, bytes] : metadata.blocks) {
-    if (block == kExifBlock) OIIO::decode_exif(OIIO::string_view(bytes.data(), bytes.size()), spec);
-    if (block == kXmpBlock) OIIO::decode_xmp(OIIO::string_view(bytes.data(), bytes.size()), spec);
-    if (block == kIptcBlock) OIIO::decode_iptc_iim(bytes.data(), static_cast<int>(bytes.size()), spec);
-    if (block == kHeaderBlock) put_header(bytes, spec);
-    if (block == kDescriptionBlock) spec.attribute("ImageDescription", bytes);
-    if (block == kIccBlock)
-      spec.attribute("ICCProfile", OIIO::TypeDesc(OIIO::TypeDesc::UINT8, static_cast<int>(bytes.size())), bytes.data());
-  }
-}
-
-// Where the writers of the library were found to write a block.
-bool holds_block(std::string_view format, std::string_view block) {
-  if (block == kHeaderBlock || block == kBitsBlock || block == kFirstFrameBlock)
-    return block == kHeaderBlock && has_header(format);
-  if (format == "tiff") return true;
-  if (format == "jpeg") return block != kDescriptionBlock;
-  return format == "png" && block == kIccBlock;  // it writes some fields of EXIF as texts, and drops the others
-}
-
-std::vector<MetadataField> describe_blocks(const Metadata& metadata) {
-  std::vector<MetadataField> fields;
-  try {
-    OIIO::ImageSpec spec;
-    put_metadata(metadata, spec);
-    for (const OIIO::ParamValue& field : spec.extra_attribs)
-      if (field.name() != "ICCProfile" && field.name() != "ImageDescription")
-        fields.emplace_back(field.name().string(), field.type() == OIIO::TypeString
-                                                       ? field.get_string()
-                                                       : OIIO::ImageSpec::metadata_val(field, true));
-  } catch (const std::exception&) {
-    fields.clear();  // the blocks stay what they are
-  }
-  std::sort(fields.begin(), fields.end());
-  return fields;
 }
 
 void put_resolution(const std::string& format, const ArrayInfo& array, OIIO::ImageSpec& spec) {
@@ -585,6 +499,7 @@ Result<std::unique_ptr<ImageSink>> create(const std::string& path, const ArrayIn
     auto sink = std::make_unique<OiioSink>(std::move(file), std::move(output), std::move(spec), array, pages);
     // The writer of TIFF reads its directory again before it writes one of EXIF.
     MDFS_TRY(sink->open(held.blocks.contains(kExifBlock) && is_tiff));
+    if (const auto geo = held.blocks.find(kGeoBlock); geo != held.blocks.end()) sink->add_when_finished(geo->second);
     for (std::string& block : dropped) sink->drop(std::move(block));
     return std::unique_ptr<ImageSink>(std::move(sink));
   });

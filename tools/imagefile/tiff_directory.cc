@@ -392,4 +392,45 @@ Result<std::vector<TiffChunk>> read_tiff_chunks(ByteSource& bytes, const TiffFil
   return chunks;
 }
 
+Result<std::vector<TiffValues>> read_tiff_values(ByteSource& bytes, const TiffFile& file, std::uint64_t page,
+                                                 std::span<const std::uint16_t> tags) {
+  const std::size_t before = file.wide ? 8 : 2, each = file.wide ? 20 : 12, width = file.wide ? 8 : 4;
+  const auto number = [&](std::uint64_t at, std::size_t length) -> Result<std::uint64_t> {
+    std::array<std::byte, 8> value{};
+    if (!inside(at, length, bytes.size())) return std::uint64_t{0};
+    MDFS_TRY(bytes.read_at(at, MutableBytes(value).first(length)));
+    return to_integer(MutableBytes(value).first(length), file.big_endian);
+  };
+  std::vector<TiffValues> found;
+  const std::uint64_t directory = file.directories.at(page);
+  MDFS_TRY_ASSIGN(const std::uint64_t fields, number(directory, before));
+  for (std::uint64_t i = 0; i < std::min(fields, kMaxFields); ++i) {
+    const std::uint64_t at = directory + before + i * each;
+    TiffValues values;
+    MDFS_TRY_ASSIGN(const std::uint64_t tag, number(at, 2));
+    MDFS_TRY_ASSIGN(const std::uint64_t type, number(at + 2, 2));
+    MDFS_TRY_ASSIGN(values.count, number(at + 4, width));
+    if (std::find(tags.begin(), tags.end(), tag) == tags.end() || type >= kTypeBytes.size()) continue;
+    const auto length = checked_mul(values.count, kTypeBytes[type]);
+    if (!length || *length == 0) continue;
+    std::uint64_t place = at + 4 + width;
+    if (*length > width) {
+      MDFS_TRY_ASSIGN(place, number(place, width));
+    }
+    if (!inside(place, *length, bytes.size())) continue;
+    values.tag = static_cast<std::uint16_t>(tag);
+    values.type = static_cast<std::uint16_t>(type);
+    values.bytes.resize(static_cast<std::size_t>(*length));
+    MDFS_TRY(bytes.read_at(place, values.bytes));
+    constexpr std::uint64_t kRational = 5, kSignedRational = 10;  // two numbers of four bytes
+    const std::uint64_t element = type == kRational || type == kSignedRational ? 4 : kTypeBytes[type];
+    if (file.big_endian)
+      for (auto one = values.bytes.begin(); one != values.bytes.end(); one += static_cast<std::ptrdiff_t>(element))
+        std::reverse(one, one + static_cast<std::ptrdiff_t>(element));
+    found.push_back(std::move(values));
+  }
+  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.tag < b.tag; });
+  return found;
+}
+
 }  // namespace mdfs::imagefile

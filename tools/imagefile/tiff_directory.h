@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -71,5 +72,15 @@ Result<ByteVector> read_tiff_palette(ByteSource& bytes, const TiffFile& file, co
 // `count` chunks from `first` on.
 Result<std::vector<TiffChunk>> read_tiff_chunks(ByteSource& bytes, const TiffFile& file, const TiffLayout& layout,
                                                 std::uint64_t first, std::uint64_t count);
+
+// A field with its values, little endian.
+struct TiffValues {
+  std::uint16_t tag = 0, type = 0;
+  std::uint64_t count = 0;
+  ByteVector bytes;
+};
+// The fields of a directory with these tags, ascending. Passes over what lies outside of the bytes.
+Result<std::vector<TiffValues>> read_tiff_values(ByteSource& bytes, const TiffFile& file, std::uint64_t page,
+                                                 std::span<const std::uint16_t> tags);
 
 }  // namespace mdfs::imagefile

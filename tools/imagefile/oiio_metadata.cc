@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "imagefile/oiio_metadata.h"
+
+#include <OpenImageIO/tiffutils.h>
+
+#include <algorithm>
+#include <array>
+#include <exception>
+
+#include "imagefile/geo_fields.h"
+#include "imagefile/picture_header.h"
+
+namespace mdfs::imagefile {
+namespace {
+
+// Fields of EXIF that are none of "Exif:" and "GPS:", and tell of the picture.
+constexpr std::array<std::string_view, 11> kExifFields = {"Make",         "Model",        "DateTime",        "Artist",
+                                                          "Copyright",    "ExposureTime", "FNumber",         "Rating",
+                                                          "HostComputer", "DocumentName", "ImageDescription"};
+
+bool starts_with(const OIIO::ParamValue& field, std::string_view prefix) {
+  return std::string_view(field.name().c_str(), field.name().size()).starts_with(prefix);
+}
+
+// Blocks of which the library knows no field stay empty.
+bool has_exif(const OIIO::ImageSpec& spec) {
+  if (spec.get_int_attribute("Orientation", 1) != 1) return true;
+  return std::any_of(spec.extra_attribs.begin(), spec.extra_attribs.end(), [](const OIIO::ParamValue& field) {
+    const std::string_view name(field.name().c_str(), field.name().size());
+    return name.starts_with("Exif:") || name.starts_with("GPS:") ||
+           std::find(kExifFields.begin(), kExifFields.end(), name) != kExifFields.end();
+  });
+}
+
+}  // namespace
+
+Metadata metadata_of(std::string_view format, OIIO::ImageSpec spec, bool is_whole) {
+  Metadata metadata;
+  const auto put = [&](std::string_view block, std::string bytes) {
+    if (!bytes.empty()) metadata.blocks.emplace(block, std::move(bytes));
+  };
+  if (const OIIO::ParamValue* icc = spec.find_attribute("ICCProfile"); icc != nullptr)
+    put(kIccBlock, std::string(static_cast<const char*>(icc->data()), icc->datasize()));
+  spec.erase_attribute("ICCProfile");
+  if (format == "tiff") {
+    if (is_whole) put(kDescriptionBlock, std::string(spec.get_string_attribute("ImageDescription")));
+    spec.erase_attribute("ImageDescription");
+  }
+  const int bits = spec.get_int_attribute("oiio:BitsPerSample");
+  if (bits > 0 && static_cast<std::size_t>(bits) != 8 * spec.format.basesize()) put(kBitsBlock, std::to_string(bits));
+  std::vector<char> bytes;
+  const auto& fields = spec.extra_attribs;
+  if (std::any_of(fields.begin(), fields.end(), [](const auto& field) { return starts_with(field, "IPTC:"); })) {
+    OIIO::encode_iptc_iim(spec, bytes);
+    put(kIptcBlock, std::string(bytes.begin(), bytes.end()));
+    bytes.clear();
+  }
+  put(kXmpBlock, OIIO::encode_xmp(spec, true));
+  if (has_header(format)) {
+    put(kHeaderBlock, header_of(format, spec));
+    return metadata;
+  }
+  if (has_exif(spec)) {
+    OIIO::encode_exif(spec, bytes, OIIO::endian::little);
+    put(kExifBlock, std::string(bytes.begin(), bytes.end()));
+  }
+  return metadata;
+}
+
+void put_metadata(const Metadata& metadata, OIIO::ImageSpec& spec) {
+  for (const auto& [block, bytes] : metadata.blocks) {
+    if (block == kExifBlock) OIIO::decode_exif(OIIO::string_view(bytes.data(), bytes.size()), spec);
+    if (block == kXmpBlock) OIIO::decode_xmp(OIIO::string_view(bytes.data(), bytes.size()), spec);
+    if (block == kIptcBlock) OIIO::decode_iptc_iim(bytes.data(), static_cast<int>(bytes.size()), spec);
+    if (block == kHeaderBlock) put_header(bytes, spec);
+    if (block == kDescriptionBlock) spec.attribute("ImageDescription", bytes);
+    if (block == kIccBlock)
+      spec.attribute("ICCProfile", OIIO::TypeDesc(OIIO::TypeDesc::UINT8, static_cast<int>(bytes.size())), bytes.data());
+  }
+}
+
+bool holds_block(std::string_view format, std::string_view block) {
+  if (block == kHeaderBlock || block == kBitsBlock || block == kFirstFrameBlock)
+    return block == kHeaderBlock && has_header(format);
+  if (format == "tiff") return true;
+  if (format == "jpeg") return block != kDescriptionBlock && block != kGeoBlock;
+  return format == "png" && block == kIccBlock;  // it writes some fields of EXIF as texts, and drops the others
+}
+
+std::vector<MetadataField> describe_blocks(const Metadata& metadata) {
+  std::vector<MetadataField> fields;
+  try {
+    OIIO::ImageSpec spec;
+    put_metadata(metadata, spec);
+    for (const OIIO::ParamValue& field : spec.extra_attribs)
+      if (field.name() != "ICCProfile" && field.name() != "ImageDescription")
+        fields.emplace_back(field.name().string(), field.type() == OIIO::TypeString
+                                                       ? field.get_string()
+                                                       : OIIO::ImageSpec::metadata_val(field, true));
+  } catch (const std::exception&) {
+    fields.clear();  // the blocks stay what they are
+  }
+  std::sort(fields.begin(), fields.end());
+  return fields;
+}
+
+}  // namespace mdfs::imagefile

@@ -1,0 +1,21 @@
+// Metadata from and to the fields that OpenImageIO gives and takes.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <OpenImageIO/imageio.h>
+
+#include <string_view>
+#include <vector>
+
+#include "imagefile/metadata.h"
+
+namespace mdfs::imagefile {
+
+// TIFF has no end to its description: it is a block of its own, and belongs to all pages (`is_whole`).
+Metadata metadata_of(std::string_view format, OIIO::ImageSpec spec, bool is_whole);
+void put_metadata(const Metadata& metadata, OIIO::ImageSpec& spec);
+// Where the writers of the library were found to write a block, or MDFS adds it.
+bool holds_block(std::string_view format, std::string_view block);
+std::vector<MetadataField> describe_blocks(const Metadata& metadata);
+
+}  // namespace mdfs::imagefile
