@@ -15,6 +15,7 @@
 #include "fuse/operations.h"
 #include "fuse/reply.h"
 #include "fuse/view_nodes.h"
+#include "fuse/zarr_nodes.h"
 #include "views/geometry_json.h"
 #include "volume/acl.h"
 
@@ -53,12 +54,13 @@ Result<struct stat> set_view_attributes(Server& server, uid_t caller, fuse_ino_t
   if (requested.st_size != 0 || fi == nullptr)
     return Error{Errc::kInvalidArgument, "the size of a virtual file follows from its window"};
   Handle& handle = handle_of(fi);
-  const auto shown = handle.current_window();
-  if (!shown || !can_write(handle.flags)) return Error{Errc::kInvalidArgument, "not open for writing"};
-  MDFS_TRY_ASSIGN(auto writer, views::WindowWriter::create(server.volume(), handle.ino, *shown->file(),
-                                                           server.staging(), caller, true));
-  const std::lock_guard lock(handle.mutex);
-  handle.writer = std::move(writer);
+  if (!can_write(handle.flags)) return Error{Errc::kInvalidArgument, "not open for writing"};
+  if (handle.staged) {
+    MDFS_TRY(empty_staged(*handle.staged));
+  } else {
+    const std::lock_guard lock(handle.mutex);
+    MDFS_TRY_ASSIGN(handle.writer, new_writer(server, handle, caller, true));
+  }
   now.st_size = 0;
   return now;
 }
@@ -99,14 +101,20 @@ void reply_xattr(fuse_req_t req, ConstBytes value, std::size_t size) {
 }
 
 // The only attribute of a virtual file or directory: the access list of the image, or of the mirrored directory, for
-// the kernel's check of permissions. Readers of an image may enter its views.
+// the kernel's check of permissions. Readers of an image may enter its views, and its
+// writers make chunks.
 Result<ByteVector> view_xattr(Server& server, fuse_ino_t ino, std::string_view name) {
   const auto node = server.nodes().find(ino);
   if (!node || node->spec.kind == NodeKind::kControl || name != volume::kAccessAclName) return Error{Errc::kNoData, ""};
   MDFS_TRY_ASSIGN(ByteVector value, server.volume().get_xattr(node->spec.ino, name));
   if (!is_directory(node->spec.kind) || node->spec.kind == NodeKind::kMirror) return value;
   MDFS_TRY_ASSIGN(volume::Acl acl, volume::parse_acl(value));
-  for (volume::AclEntry& entry : acl) entry.permissions = (entry.permissions & R_OK) != 0 ? R_OK | X_OK : 0;
+  const bool has_chunks = is_chunk_directory(node->spec);
+  for (volume::AclEntry& entry : acl) {
+    const auto of_image = entry.permissions;
+    entry.permissions = (of_image & R_OK) != 0 ? R_OK | X_OK : 0;
+    if (has_chunks && (of_image & W_OK) != 0) entry.permissions |= W_OK | X_OK;
+  }
   return volume::encode_acl(acl);
 }
 

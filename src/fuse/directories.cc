@@ -8,6 +8,7 @@
 #include "fuse/operations.h"
 #include "fuse/reply.h"
 #include "fuse/view_nodes.h"
+#include "fuse/zarr_nodes.h"
 
 namespace mdfs::fuse {
 namespace {
@@ -140,8 +141,12 @@ void op_releasedir(fuse_req_t req, fuse_ino_t, fuse_file_info*) { fuse_reply_err
 void op_fsyncdir(fuse_req_t req, fuse_ino_t ino, int data_only, fuse_file_info*) {
   Server& server = server_of(req);
   if (is_virtual(ino)) {
-    fuse_reply_err(req, 0);
-    return;
+    const auto node = server.nodes().find(ino);
+    if (!node || !is_chunk_directory(node->spec)) {
+      fuse_reply_err(req, 0);
+      return;
+    }
+    ino = node->spec.ino;  // what has been renamed to a chunk is samples of the image
   }
   server.sync_queue().post(
       [&server, req, ino, data_only] { reply_status(req, server.volume().fsync(ino, data_only != 0)); });

@@ -12,6 +12,7 @@
 #include "fuse/operations.h"
 #include "fuse/reply.h"
 #include "fuse/view_nodes.h"
+#include "fuse/zarr_writes.h"
 
 namespace mdfs::fuse {
 namespace {
@@ -153,20 +154,33 @@ std::function<void(const Status&)> written(fuse_req_t req, std::size_t count) {
   };
 }
 
+// A file that will become a chunk when it is renamed.
+void write_staged(fuse_req_t req, StagedFile& file, std::uint64_t offset, ConstBytes from) {
+  Server& server = server_of(req);
+  const auto write = [&]() -> Result<std::size_t> {
+    const std::lock_guard lock(file.mutex);
+    if (!file.writer) return Error{Errc::kBusy, file.key + ": it has become a chunk"};
+    MDFS_TRY_ASSIGN(const std::size_t count, file.writer->write(offset, from));
+    file.size_bytes = file.writer->size_bytes();
+    return count;
+  };
+  auto count = write();
+  while (!count.ok() && count.error().code == Errc::kNoSpace && server.staged_files().drop_oldest(file.uid))
+    count = write();
+  if (!count.ok()) return reply_error(req, count.error());
+  fuse_reply_write(req, *count);
+}
+
 // Stages bytes of a window; on a bound descriptor the last of them applies it.
 void write_window_bytes(fuse_req_t req, fuse_ino_t ino, Handle& handle, std::uint64_t offset, ConstBytes from,
                         const fuse_file_info& info) {
   Server& server = server_of(req);
-  std::unique_ptr<views::WindowWriter> full;
+  std::unique_ptr<views::StagedWrite> full;
   std::size_t count = 0;
-  geometry::Window window;
   const auto stage = [&]() -> Status {
     const std::lock_guard lock(handle.mutex);
-    if (!handle.window) return Error{Errc::kInvalidArgument, "a window of a level is only read"};
-    window = handle.window->file()->window;
     if (!handle.writer) {
-      MDFS_TRY_ASSIGN(handle.writer, views::WindowWriter::create(server.volume(), handle.ino, *handle.window->file(),
-                                                                 server.staging(), fuse_req_ctx(req)->uid, false));
+      MDFS_TRY_ASSIGN(handle.writer, new_writer(server, handle, fuse_req_ctx(req)->uid, false));
     }
     MDFS_TRY_ASSIGN(count, handle.writer->write(offset, from));
     handle.note_stager(info.lock_owner);
@@ -179,7 +193,7 @@ void write_window_bytes(fuse_req_t req, fuse_ino_t ino, Handle& handle, std::uin
     fuse_reply_write(req, count);
     return;
   }
-  apply_and_reply(req, handle, window, std::move(full),
+  apply_and_reply(req, handle, std::move(full),
                   [&server, req, count, image = handle.ino, flags = info.flags](const Status& status) {
                     if (!status.ok()) return reply_error(req, status.error());
                     sync_if_asked(server, image, flags, written(req, count));
@@ -192,8 +206,7 @@ void write_window_bytes(fuse_req_t req, fuse_ino_t ino, Handle& handle, std::uin
 // its lock is not held then.
 void flush_view(fuse_req_t req, Handle& handle, std::optional<std::uint64_t> closer,
                 std::function<void(const Status&)> done) {
-  std::unique_ptr<views::WindowWriter> writer;
-  geometry::Window window;
+  std::unique_ptr<views::StagedWrite> writer;
   bool waits = false;
   const auto take = [&]() -> Status {
     const std::lock_guard lock(handle.mutex);
@@ -206,19 +219,18 @@ void flush_view(fuse_req_t req, Handle& handle, std::optional<std::uint64_t> clo
       });
       return {};
     }
-    if (!handle.writer || handle.writer->empty() || !handle.window) return {};
+    if (!handle.writer || handle.writer->empty() || !handle.written_window()) return {};
     handle.refused = true;
     if (handle.writer->overran()) return Error{Errc::kInvalidArgument, "more was written than the window holds"};
     if (!handle.writer->is_complete())
       return Error{Errc::kInvalidArgument, "only a part of the window has been written"};
-    window = handle.window->file()->window;
     writer = handle.take_staged();
     return {};
   };
   const Status taken = take();
   if (waits) return;
   if (!taken.ok() || !writer) return done(taken);
-  apply_and_reply(req, handle, window, std::move(writer), std::move(done));
+  apply_and_reply(req, handle, std::move(writer), std::move(done));
 }
 
 // Ends a handle whose staged bytes nobody has been told of.
@@ -236,6 +248,7 @@ void apply_at_release(fuse_req_t req, std::unique_ptr<Handle> last) {
 
 void op_create(fuse_req_t req, fuse_ino_t parent, const char* name, mode_t mode, fuse_file_info* fi) {
   Server& server = server_of(req);
+  if (is_virtual(parent)) return create_chunk(req, parent, name, mode, *fi);
   if (const Status status = check_new_name(parent, name); !status.ok()) return reply_error(req, status.error());
   const auto made = server.volume().make_node(parent, name, S_IFREG | (mode & 07777), 0, creator_of(req, mode));
   if (!made.ok()) return reply_error(req, made.error());
@@ -311,6 +324,7 @@ void op_write(fuse_req_t req, fuse_ino_t ino, const char* bytes, std::size_t siz
   const auto at = static_cast<std::uint64_t>(offset);
   if (is_virtual(ino)) {
     if (fi->writepage) return reply_error(req, {Errc::kNotSupported, "a window cannot be written through a mapping"});
+    if (handle.staged) return write_staged(req, *handle.staged, at, from);
     return write_window_bytes(req, ino, handle, at, from, *fi);
   }
   // Pages of a mapping are those of the plain file, also with a bound window.
@@ -358,6 +372,7 @@ void op_flush(fuse_req_t req, fuse_ino_t ino, fuse_file_info* fi) {
 void op_release(fuse_req_t req, fuse_ino_t ino, fuse_file_info* fi) {
   std::unique_ptr<Handle> handle = take_from(fi);
   Server& server = server_of(req);
+  if (handle->staged) server.staged_files().close(handle->staged);
   if (handle->fills_pages) server.filled_pages().note_closed(handle->ino);
   // Bytes of a writer that has had no close of its own: the kernel's NFS server, or a file registered with io_uring.
   if (is_virtual(ino) && handle->writer && !handle->writer->empty() && !handle->refused)

@@ -16,9 +16,10 @@
 
 #include "fuse/low_level.h"
 #include "fuse/node_table.h"
+#include "fuse/staged_files.h"
+#include "views/staged_write.h"
 #include "views/view.h"
 #include "views/window_reader.h"
-#include "views/window_writer.h"
 #include "volume/volume.h"
 
 namespace mdfs::fuse {
@@ -40,7 +41,7 @@ struct Handle {
   // True if the window was recorded in a trace, and its first byte has not been read since.
   bool traced_window = false;
   // Bytes staged and not yet applied.
-  std::unique_ptr<views::WindowWriter> writer;
+  std::unique_ptr<views::StagedWrite> writer;
   // Who has staged bytes: FUSE's lock owner, which is one for each table of descriptors. A child process that closes
   // its copy of the descriptor has another one.
   std::vector<std::uint64_t> stagers;
@@ -51,6 +52,7 @@ struct Handle {
   // Virtual files only.
   std::shared_ptr<const Node> node;
   std::optional<geometry::Window> chunk;  // the samples that a chunk of a Zarr array shows
+  std::shared_ptr<StagedFile> staged;     // instead of `writer`
 
   // The mutex is held for these.
   bool has_staged(std::uint64_t owner) const {
@@ -60,9 +62,14 @@ struct Handle {
     if (!has_staged(owner)) stagers.push_back(owner);
   }
   // The staged bytes, to be given to apply_and_reply().
-  std::unique_ptr<views::WindowWriter> take_staged() {
+  std::unique_ptr<views::StagedWrite> take_staged() {
     ++applying;
     return std::move(writer);
+  }
+
+  // What a write changes, if one may come.
+  std::optional<geometry::Window> written_window() const {
+    return window ? std::optional(window->file()->window) : chunk;
   }
 
   std::shared_ptr<views::View> current_view() {

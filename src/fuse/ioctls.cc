@@ -175,13 +175,11 @@ void unbind(fuse_req_t req, Handle& handle) {
 }
 
 void apply(fuse_req_t req, Handle& handle) {
-  std::unique_ptr<views::WindowWriter> writer;
-  geometry::Window window;
+  std::unique_ptr<views::StagedWrite> writer;
   bool bound = false;
   {
     const std::lock_guard lock(handle.mutex);
     bound = handle.view != nullptr;
-    if (handle.window) window = handle.window->file()->window;
     if (handle.writer && !handle.writer->empty()) writer = handle.take_staged();
   }
   if (!bound) return reply_error(req, {Errc::kInvalidArgument, "no window is bound"});
@@ -194,7 +192,7 @@ void apply(fuse_req_t req, Handle& handle) {
     if (!status.ok()) return reply_error(req, status.error());
     fuse_reply_ioctl(req, 0, nullptr, 0);
   };
-  apply_and_reply(req, handle, window, std::move(writer),
+  apply_and_reply(req, handle, std::move(writer),
                   [&server, done, image = handle.ino, flags = handle.flags](const Status& status) {
                     if (!status.ok()) return done(status);
                     sync_if_asked(server, image, flags, done);

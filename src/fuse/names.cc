@@ -10,6 +10,7 @@
 #include "fuse/operations.h"
 #include "fuse/reply.h"
 #include "fuse/view_nodes.h"
+#include "fuse/zarr_writes.h"
 
 namespace mdfs::fuse {
 namespace {
@@ -139,6 +140,7 @@ void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t new_parent, const char* 
 }
 
 void op_unlink(fuse_req_t req, fuse_ino_t parent, const char* name) {
+  if (is_virtual(parent)) return remove_chunk(req, parent, name);
   if (const Status status = check_old_name(parent, name); !status.ok()) return reply_error(req, status.error());
   reply_status(req, server_of(req).volume().unlink(parent, name));
 }
@@ -150,6 +152,7 @@ void op_rmdir(fuse_req_t req, fuse_ino_t parent, const char* name) {
 
 void op_rename(fuse_req_t req, fuse_ino_t parent, const char* name, fuse_ino_t new_parent, const char* new_name,
                unsigned flags) {
+  if (is_virtual(parent)) return install_chunk(req, parent, name, new_parent, new_name, flags);
   Status status = check_old_name(parent, name);
   if (status.ok()) status = check_new_name(new_parent, new_name);
   auto mode = volume::RenameMode::kReplace;

@@ -22,6 +22,8 @@
 
 namespace mdfs::fuse {
 
+struct StagedFile;
+
 using NodeId = std::uint64_t;
 // Real files have their inode number as node; virtual ones have this bit set.
 inline constexpr NodeId kVirtualBit = NodeId{1} << 63;
@@ -45,6 +47,7 @@ enum class NodeKind : std::uint8_t {
   kHeader,         // NAME.nhdr and the like: `name` is the file with the samples
   kWindow,         // win/<spec>.<suffix>
   kZarrFile,       // a file in ome.zarr/
+  kStagedFile,     // a file that will become a chunk: `staged`
   kZoomFile,       // dz.dzi; tiles are kWindow
   kIiifFile,       // info.json of iiif/; pictures are kWindow
   kLink,           // NAME@ of a symbolic link, `ino`: a link to the views of its target
@@ -60,11 +63,12 @@ struct NodeSpec {
   std::string name;              // directories: their name there, or that of the image where `canonical` is given
   views::HeaderFormat header{};  // kHeader
   views::WindowName window;      // kWindow
-  std::string
-      canonical;  // kWindow, kHeader, of Zarr, Deep Zoom and IIIF: stands for all that the kind adds, in comparisons
+  std::string canonical;   // kWindow, kHeader, of Zarr, staged, Deep Zoom and IIIF: stands for all that the kind adds,
+                           // in comparisons
   views::ZarrName zarr{};  // kZarrDirectory, kZarrFile
-  views::ZoomName zoom{};  // kZoomDirectory, kZoomFile, kIiifDirectory, kWindows of a plane
-  views::IiifName iiif{};  // kIiifDirectory, kIiifFile
+  std::shared_ptr<StagedFile> staged{};  // kStagedFile
+  views::ZoomName zoom{};                // kZoomDirectory, kZoomFile, kIiifDirectory, kWindows of a plane
+  views::IiifName iiif{};                // kIiifDirectory, kIiifFile
 };
 
 // Of a window, under whichever name.

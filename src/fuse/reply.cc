@@ -134,33 +134,35 @@ void reply_after_direct_write(Server& server, volume::Ino ino, std::uint64_t off
   });
 }
 
-void apply_and_reply(fuse_req_t req, Handle& handle, const geometry::Window& window,
-                     std::unique_ptr<views::WindowWriter> writer, std::function<void(const Status&)> reply) {
+Status change_window(fuse_req_t req, volume::Ino image, const geometry::Window& window,
+                     const std::function<Status()>& change) {
+  Server& server = server_of(req);
+  MDFS_TRY_ASSIGN(const volume::ImageInfo info, server.volume().image_info(image));
+  MDFS_TRY(geometry::check(info.geometry, window));
+  MDFS_TRY(drop_privileges(req, image));
+  // First what has been stored through mappings: written back later, it would undo the window. What the kernel holds
+  // afterwards is dropped by the volume's change listener, in this thread.
+  server.coherence().drop_plain(image, plain_range(info.geometry, window));
+  return change();
+}
+
+void apply_and_reply(fuse_req_t req, Handle& handle, std::unique_ptr<views::StagedWrite> writer,
+                     std::function<void(const Status&)> reply) {
   Server& server = server_of(req);
   const volume::Ino image = handle.ino;
   if (TraceRecorder* const trace = server.trace(); trace != nullptr)
-    trace->window(server.volume(), image, window, true, TraceRecorder::Clock::now(), fuse_req_ctx(req)->pid);
+    trace->window(server.volume(), image, writer->window(), true, TraceRecorder::Clock::now(), fuse_req_ctx(req)->pid);
   // std::function wants a copyable job.
-  auto held = std::make_shared<std::unique_ptr<views::WindowWriter>>(std::move(writer));
-  server.apply_queue().post([&server, req, &handle, image, window, held, reply = std::move(reply)] {
-    const auto apply = [&]() -> Status {
-      MDFS_TRY_ASSIGN(const volume::ImageInfo info, server.volume().image_info(image));
-      MDFS_TRY(geometry::check(info.geometry, window));
-      MDFS_TRY(drop_privileges(req, image));
-      const PlainRange range = plain_range(info.geometry, window);
-      // First what has been stored through mappings: written back later, it would undo the window. What the kernel
-      // holds afterwards is dropped by the volume's change listener, in this thread.
-      server.coherence().drop_plain(image, range);
-      return (*held)->apply(stop_of(req));
-    };
-    const Status status = apply();
+  auto held = std::make_shared<std::unique_ptr<views::StagedWrite>>(std::move(writer));
+  server.apply_queue().post([req, &handle, image, held, reply = std::move(reply)] {
+    const geometry::Window window = (*held)->window();
+    const Status status = change_window(req, image, window, [&] { return (*held)->apply(stop_of(req)); });
     if (const auto reader = handle.current_window(); status.ok() && reader) reader->restart();
     std::vector<std::function<void(const Status&)>> waiting;
     {
       const std::lock_guard lock(handle.mutex);
       const bool keep = !status.ok() && status.error().code != Errc::kInvalidArgument;
-      if (keep && handle.window && handle.window->file()->window == window && !handle.writer)
-        handle.writer = std::move(*held);
+      if (keep && !handle.writer && handle.written_window() == window) handle.writer = std::move(*held);
       handle.refused = !status.ok();
       if (status.ok() && !handle.writer) handle.stagers.clear();
       if (--handle.applying == 0) waiting.swap(handle.waiting);

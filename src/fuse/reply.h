@@ -10,7 +10,7 @@
 #include "fuse/handles.h"
 #include "fuse/low_level.h"
 #include "fuse/server.h"
-#include "views/window_writer.h"
+#include "views/staged_write.h"
 #include "volume/volume.h"
 
 namespace mdfs::fuse {
@@ -53,8 +53,13 @@ void reply_after_direct_write(Server& server, volume::Ino ino, std::uint64_t off
 // Applies staged bytes, invalidates all views of the image, and calls `reply` with the result; on a work queue.
 // Bytes that could not be stored stay staged in the handle, which lasts until the reply: of a split write, the
 // kernel may have reported the first parts as written. `writer`: from Handle::take_staged().
-void apply_and_reply(fuse_req_t req, Handle& handle, const geometry::Window& window,
-                     std::unique_ptr<views::WindowWriter> writer, std::function<void(const Status&)> reply);
+void apply_and_reply(fuse_req_t req, Handle& handle, std::unique_ptr<views::StagedWrite> writer,
+                     std::function<void(const Status&)> reply);
+
+// A change of a window of the image for a request: `change` makes it, and the kernel's caches follow. On the apply
+// queue.
+Status change_window(fuse_req_t req, volume::Ino image, const geometry::Window& window,
+                     const std::function<Status()>& change);
 
 // Calls `done` once the written bytes are on the disks, if the flags (O_DSYNC, O_SYNC) of the description require it;
 // else at once. The kernel requests a sync only for writes through its page cache.

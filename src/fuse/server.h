@@ -21,6 +21,7 @@
 #include "fuse/reply_buffer.h"
 #include "fuse/request_rings.h"
 #include "fuse/session.h"
+#include "fuse/staged_files.h"
 #include "fuse/trace_recorder.h"
 #include "fuse/work_queue.h"
 #include "views/staging.h"
@@ -77,6 +78,7 @@ class Server {
   // before them.
   ReplyBuffer reply_buffer(std::size_t offset_bytes = 0) { return {buffers_, offset_bytes}; }
   views::StagingPool& staging() { return *staging_; }
+  StagedFiles& staged_files() { return staged_files_; }
   const std::shared_ptr<device::ModelledMachine>& modelled() const { return options_.modelled; }
   std::size_t largest_request_bytes() const { return options_.largest_request_bytes; }
   TraceRecorder* trace() { return options_.trace.get(); }        // null: nothing is recorded
@@ -115,11 +117,12 @@ class Server {
 
   volume::Volume& volume_;
   const ServerOptions options_;
+  std::unique_ptr<views::StagingPool> staging_;  // outlives the next two, whose files it has
+  StagedFiles staged_files_;
   NodeTable nodes_;
   Coherence coherence_;
   FilledPages filled_pages_;
   BufferPool buffers_{kMaxTransferBytes, 10};
-  std::unique_ptr<views::StagingPool> staging_;
   Session session_;
   std::unique_ptr<RequestRings> rings_;  // null: all requests come from /dev/fuse
   std::unique_ptr<WorkQueue> apply_queue_, notify_queue_, long_queue_, sync_queue_, list_queue_, render_queue_,

@@ -19,6 +19,7 @@
 #include "views/level_view.h"
 #include "views/rendered_view.h"
 #include "views/tiff.h"
+#include "views/window_writer.h"
 
 namespace mdfs::fuse {
 namespace {
@@ -28,16 +29,44 @@ using volume::Ino;
 
 constexpr mode_t kReadBits = 0444;
 constexpr mode_t kWriteBits = 0222;
-constexpr const char* kWritable = "only raw and npy windows of the image itself can be written";
+constexpr const char* kWritable = "only raw and npy windows, and chunks, of the image itself can be written";
 
 Error no_such(std::string_view name) { return {Errc::kNotFound, std::string(name)}; }
 
-bool is_writable(const NodeSpec& spec) { return spec.kind == NodeKind::kWindow && views::is_writable(spec.window); }
+bool is_writable(const NodeSpec& spec) {
+  return (spec.kind == NodeKind::kWindow && views::is_writable(spec.window)) || is_written_chunk(spec);
+}
 
-// Readers and writers of an image may enter its views, readers may list them.
-mode_t directory_mode(mode_t image_mode) {
+// Readers and writers of an image may enter its views, readers may list them. Writers may make chunks.
+mode_t directory_mode(mode_t image_mode, bool has_chunks) {
   const mode_t readable = image_mode & kReadBits, writable = image_mode & kWriteBits;
-  return S_IFDIR | readable | readable >> 2 | writable >> 1;
+  return S_IFDIR | readable | readable >> 2 | writable >> 1 | (has_chunks ? writable : 0);
+}
+
+// A chunk that a descriptor is writing is there, even if it was a hole. The kernel may have cached the name of one that
+// has become a hole: for ESTALE it looks the name up once more, and may then create the chunk.
+Status check_zarr(Server& server, const Node& node) {
+  const Status there = check_zarr_node(server.volume(), node.spec);
+  if (there.ok() || there.error().code != Errc::kNotFound || !is_written_chunk(node.spec)) return there;
+  return server.nodes().open_view(node.id) ? Status() : Status(Errc::kStaleDisk, node.spec.canonical);
+}
+
+struct stat staged_attributes(Server& server, const std::shared_ptr<StagedFile>& file, struct stat st) {
+  st.st_mode = S_IFREG | file->mode;
+  st.st_uid = file->uid;
+  st.st_gid = file->gid;
+  st.st_nlink = server.staged_files().has_name(*file) ? 1 : 0;
+  st.st_size = static_cast<off_t>(StagedView(file).size_bytes());
+  return st;
+}
+
+Result<std::unique_ptr<Handle>> open_staged(Server& server, std::shared_ptr<const Node> node, int flags) {
+  const auto file = node->spec.staged;
+  MDFS_TRY(server.volume().open_file(file->image, false));
+  server.staged_files().reopen(*file);
+  auto handle = staged_handle(std::move(node), file, flags);
+  if ((flags & O_TRUNC) != 0) (void)empty_staged(*file);  // a file that has become a chunk has no bytes
+  return handle;
 }
 
 constexpr std::string_view kRawSuffix = "raw", kTiffSuffix = "tif";
@@ -213,11 +242,11 @@ bool is_rendered(const NodeSpec& spec) {
          (spec.window.level > 0 || spec.window.cut || views::is_rendered(spec.window.format));
 }
 
-// The size of a rendered file changes with its opens. A chunk of zeros becomes a hole when it is written back, and the
-// kernel is not told.
+// The size of a rendered or staged file changes with its opens. A chunk of zeros becomes a hole when it is written
+// back, and the kernel is not told.
 double attribute_seconds(const Node& node) {
   const bool is_chunk = node.spec.kind == NodeKind::kZarrFile && node.spec.zarr.kind == views::ZarrKind::kChunk;
-  return is_chunk || is_rendered(node.spec) ? 0 : kAttributeSeconds;
+  return is_chunk || node.spec.kind == NodeKind::kStagedFile || is_rendered(node.spec) ? 0 : kAttributeSeconds;
 }
 
 bool is_view_name(Ino parent, std::string_view name) {
@@ -256,8 +285,11 @@ Result<std::shared_ptr<const Node>> look_up_view(Server& server, NodeId parent, 
     case NodeKind::kWindows:
       return in_windows(server, *node, name);
     case NodeKind::kZarrDirectory: {
-      MDFS_TRY_ASSIGN(NodeSpec spec, zarr_child(server.volume(), *node, name));
-      return node_for(server, std::move(spec));
+      auto spec = zarr_child(server.volume(), *node, name);
+      if (spec.ok()) return node_for(server, std::move(*spec));
+      const auto staged = server.staged_files().find(staged_key(node->spec, name));
+      if (!staged) return std::move(spec).error();
+      return node_for(server, staged_spec(staged));
     }
     case NodeKind::kZoomDirectory:
     case NodeKind::kIiifDirectory:
@@ -270,6 +302,7 @@ Result<std::shared_ptr<const Node>> look_up_view(Server& server, NodeId parent, 
     case NodeKind::kHeader:
     case NodeKind::kWindow:
     case NodeKind::kZarrFile:
+    case NodeKind::kStagedFile:
     case NodeKind::kZoomFile:
     case NodeKind::kIiifFile:
     case NodeKind::kLink:
@@ -282,7 +315,7 @@ Result<struct stat> view_attributes(Server& server, const Node& node) {
   server.nodes().mark_fresh(node.id);
   const NodeSpec& spec = node.spec;
   if (spec.kind == NodeKind::kControl) return control_attributes(node.id);
-  if (is_of_zarr(spec)) MDFS_TRY(check_zarr_node(server.volume(), spec));
+  if (is_of_zarr(spec)) MDFS_TRY(check_zarr(server, node));
   if (is_of_zoom(spec)) MDFS_TRY(check_zoom_node(server.volume(), spec));
   if (is_of_iiif(spec)) MDFS_TRY(check_iiif_node(server.volume(), spec));
   if (spec.kind == NodeKind::kFrames) MDFS_TRY(check_frames_node(server.volume(), spec));
@@ -296,8 +329,9 @@ Result<struct stat> view_attributes(Server& server, const Node& node) {
     return st;
   }
   st.st_atim = st.st_mtim;
+  if (spec.kind == NodeKind::kStagedFile) return staged_attributes(server, spec.staged, st);
   if (is_directory(spec.kind)) {
-    st.st_mode = directory_mode(attributes.mode);
+    st.st_mode = directory_mode(attributes.mode, is_chunk_directory(spec));
     st.st_size = 0;
     return st;
   }
@@ -324,7 +358,8 @@ Result<std::string> view_link(Server& server, NodeId id) {
 
 bool may_cache_name(Server& server, const Node& node, NodeId parent, const std::string& name) {
   // Below a view names mean what they mean as long as the view is this one; the view itself, and the directories of the
-  // mirror, follow real names.
+  // mirror, follow real names. A name of a staged file is another one's after a rename.
+  if (node.spec.kind == NodeKind::kStagedFile) return false;
   const bool below_view = node.spec.kind == NodeKind::kWindows || node.spec.kind == NodeKind::kFrames ||
                           node.spec.kind == NodeKind::kZarrDirectory || node.spec.kind == NodeKind::kZoomDirectory ||
                           node.spec.kind == NodeKind::kIiifDirectory ||
@@ -336,12 +371,14 @@ Result<std::unique_ptr<Handle>> open_view(Server& server, std::shared_ptr<const 
                                           const volume::Caller& caller, const engine::Stop& stop) {
   const NodeSpec& spec = node->spec;
   if (is_directory(spec.kind)) return Error{Errc::kIsDirectory, spec.name};
-  if (is_of_zarr(spec)) MDFS_TRY(check_zarr_node(server.volume(), spec));
+  const bool writes_chunk = is_written_chunk(spec) && can_write(flags);
+  if (is_of_zarr(spec) && !writes_chunk) MDFS_TRY(check_zarr(server, *node));
   if (is_of_zoom(spec)) MDFS_TRY(check_zoom_node(server.volume(), spec));
   if (is_of_iiif(spec)) MDFS_TRY(check_iiif_node(server.volume(), spec));
   if (spec.kind == NodeKind::kLink) return Error{Errc::kInvalidArgument, "a symbolic link"};
   const int mask = (can_read(flags) ? R_OK : 0) | (can_write(flags) ? W_OK : 0);
   MDFS_TRY(server.volume().check_access(spec.ino, mask, caller));
+  if (spec.kind == NodeKind::kStagedFile) return open_staged(server, std::move(node), flags);
   MDFS_TRY_ASSIGN(const volume::ImageInfo info, server.volume().image_info(spec.ino));
 
   auto handle = std::make_unique<Handle>();
@@ -396,13 +433,38 @@ Result<std::unique_ptr<Handle>> open_view(Server& server, std::shared_ptr<const 
   }
   if (can_write(flags)) {
     if (!is_writable(spec)) return Error{Errc::kAccessDenied, kWritable};
-    MDFS_TRY_ASSIGN(handle->writer, views::WindowWriter::create(server.volume(), spec.ino, *handle->window->file(),
-                                                                server.staging(), caller.uid, (flags & O_TRUNC) != 0));
+    handle->node = node;
+    MDFS_TRY_ASSIGN(handle->writer, new_writer(server, *handle, caller.uid, (flags & O_TRUNC) != 0));
   }
   MDFS_TRY(server.volume().open_file(spec.ino, false));
-  if (!handle->view->may_cache()) server.nodes().note_open(node->id, handle->view);
+  if (!handle->view->may_cache() || writes_chunk) server.nodes().note_open(node->id, handle->view);
   handle->node = std::move(node);
   return handle;
+}
+
+std::unique_ptr<Handle> staged_handle(std::shared_ptr<const Node> node, std::shared_ptr<StagedFile> file, int flags) {
+  auto handle = std::make_unique<Handle>();
+  handle->ino = file->image;
+  handle->flags = flags;
+  handle->view = std::make_shared<StagedView>(file);
+  handle->staged = std::move(file);
+  handle->node = std::move(node);
+  return handle;
+}
+
+Result<std::unique_ptr<views::StagedWrite>> new_writer(Server& server, const Handle& handle, uid_t owner,
+                                                       bool truncated) {
+  std::unique_ptr<views::StagedWrite> made;
+  if (handle.window) {
+    MDFS_TRY_ASSIGN(made, views::WindowWriter::create(server.volume(), handle.ino, *handle.window->file(),
+                                                      server.staging(), owner, truncated));
+  } else if (handle.chunk) {
+    MDFS_TRY_ASSIGN(
+        made, chunk_writer(server.volume(), handle.ino, handle.node->spec.zarr, server.staging(), owner, truncated));
+  } else {
+    return Error{Errc::kInvalidArgument, "a window of a level is only read"};
+  }
+  return made;
 }
 
 bool lists_records(const Node& node) {

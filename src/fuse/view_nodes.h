@@ -45,6 +45,13 @@ bool is_rendered(const NodeSpec& spec);
 Result<std::unique_ptr<Handle>> open_view(Server& server, std::shared_ptr<const Node> node, int flags,
                                           const volume::Caller& caller, const engine::Stop& stop);
 
+// A handle for a staged file that is open (StagedFiles), of an image that is.
+std::unique_ptr<Handle> staged_handle(std::shared_ptr<const Node> node, std::shared_ptr<StagedFile> file, int flags);
+// For the bytes that a caller writes through the handle; of its window or chunk. The mutex of a handle that others have
+// is held.
+Result<std::unique_ptr<views::StagedWrite>> new_writer(Server& server, const Handle& handle, uid_t owner,
+                                                       bool truncated);
+
 // True if listing the directory may look through many records, which takes long.
 bool lists_records(const Node& node);
 

@@ -3,6 +3,7 @@
 #include "fuse/zarr_nodes.h"
 
 #include <dirent.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <string>
@@ -68,6 +69,20 @@ Result<std::vector<std::uint64_t>> numbers_from(volume::Volume& volume, const Ge
   return numbers;
 }
 
+// The chunk that `find` gives for a name in a directory.
+template <typename Find>
+Result<NodeSpec> written_chunk(volume::Volume& volume, const Node& directory, std::string_view name, const Find& find) {
+  const Error no_chunk{
+      Errc::kNotPermitted,
+      std::string(name) + ": only chunks can be written, as KEY, KEY.__lock, or " + "KEY.<anything>.partial"};
+  if (!is_chunk_directory(directory.spec)) return no_chunk;
+  MDFS_TRY_ASSIGN(const LevelOfImage level, level_of(volume, directory.spec));
+  const Result<ZarrName> chunk = find(level, directory.spec.zarr, name);
+  if (!chunk.ok() || chunk->kind != ZarrKind::kChunk || !views::is_inside(level.geometry, *chunk)) return no_chunk;
+  if (chunk->level > 0) return Error{Errc::kReadOnly, "levels follow from the image"};
+  return spec_of(directory.spec.ino, directory.id, *chunk);
+}
+
 }  // namespace
 
 NodeSpec zarr_root(const Node& view) { return spec_of(view.spec.ino, view.id, {}); }
@@ -88,6 +103,48 @@ Status check_zarr_node(volume::Volume& volume, const NodeSpec& spec) {
   if (spec.zarr.kind != ZarrKind::kChunk || spec.zarr.level > 0) return {};
   MDFS_TRY_ASSIGN(const bool written, volume.is_written(spec.ino, views::extent_of(geometry, spec.zarr)));
   return written ? Status() : Status(Errc::kNotFound, spec.canonical + ": a hole");
+}
+
+bool is_chunk_directory(const NodeSpec& spec) {
+  return spec.kind == NodeKind::kZarrDirectory && spec.zarr.kind == ZarrKind::kChunks;
+}
+
+bool is_written_chunk(const NodeSpec& spec) {
+  return spec.kind == NodeKind::kZarrFile && spec.zarr.kind == ZarrKind::kChunk && spec.zarr.level == 0;
+}
+
+Result<NodeSpec> chunk_to_write(volume::Volume& volume, const Node& directory, std::string_view name) {
+  return written_chunk(volume, directory, name, [](const LevelOfImage& level, const ZarrName& in, std::string_view of) {
+    return views::zarr_entry(level.geometry, level.stored.count, in, of);
+  });
+}
+
+Result<NodeSpec> chunk_to_stage(volume::Volume& volume, const Node& directory, std::string_view name) {
+  return written_chunk(volume, directory, name, [](const LevelOfImage& level, const ZarrName& in, std::string_view of) {
+    return views::chunk_of_temporary(level.geometry, in, of);
+  });
+}
+
+Result<std::unique_ptr<views::ChunkWriter>> chunk_writer(volume::Volume& volume, volume::Ino image,
+                                                         const ZarrName& chunk, views::StagingPool& pool,
+                                                         std::uint32_t owner, bool truncated) {
+  MDFS_TRY_ASSIGN(const Geometry geometry, volume.image_geometry(image));
+  if (!views::is_inside(geometry, chunk)) return Error{Errc::kNotFound, views::to_key(chunk) + ": outside the image"};
+  return views::ChunkWriter::create(volume, image, geometry, views::extent_of(geometry, chunk), pool, owner, truncated);
+}
+
+std::string staged_key(const NodeSpec& directory, std::string_view name) {
+  return fmt::format("{}/{}/{}", directory.ino, views::to_key(directory.zarr), name);
+}
+
+NodeSpec staged_spec(std::shared_ptr<StagedFile> file) {
+  return {.kind = NodeKind::kStagedFile,
+          .ino = file->image,
+          .parent = 0,
+          .name = {},
+          .window = {},
+          .canonical = std::to_string(file->number),
+          .staged = file};
 }
 
 Result<std::uint64_t> zarr_file_size(volume::Volume& volume, const NodeSpec& spec) {

@@ -5,11 +5,14 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
 #include "fuse/node_table.h"
+#include "fuse/staged_files.h"
+#include "views/chunk_writer.h"
 #include "views/staging.h"
 #include "volume/volume.h"
 
@@ -25,6 +28,23 @@ NodeSpec zarr_root(const Node& view);
 Result<NodeSpec> zarr_child(volume::Volume& volume, const Node& directory, std::string_view name);
 // kNotFound if the node does not exist any more: the image has become smaller, or the chunk a hole.
 Status check_zarr_node(volume::Volume& volume, const NodeSpec& spec);
+
+// Clients may write chunks, and files beside them, in the directory: one under c/, of whichever level.
+bool is_chunk_directory(const NodeSpec& spec);
+// A chunk of the image itself, which a client may write.
+bool is_written_chunk(const NodeSpec& spec);
+// The chunk that the entry `name` of a directory is, whether a hole or not. kNotPermitted: no chunk; kReadOnly: of a
+// level.
+Result<NodeSpec> chunk_to_write(volume::Volume& volume, const Node& directory, std::string_view name);
+// The same of a temporary name (views::chunk_of_temporary).
+Result<NodeSpec> chunk_to_stage(volume::Volume& volume, const Node& directory, std::string_view name);
+// kNotFound: the image has become smaller.
+Result<std::unique_ptr<views::ChunkWriter>> chunk_writer(volume::Volume& volume, volume::Ino image,
+                                                         const views::ZarrName& chunk, views::StagingPool& pool,
+                                                         std::uint32_t owner, bool truncated);
+// Of staged files.
+std::string staged_key(const NodeSpec& directory, std::string_view name);
+NodeSpec staged_spec(std::shared_ptr<StagedFile> file);
 
 // Exact. The node exists.
 Result<std::uint64_t> zarr_file_size(volume::Volume& volume, const NodeSpec& spec);

@@ -31,6 +31,25 @@ PaddedBox padded_extent(const Geometry& geometry, const Window& window) {
   return padded_box(geometry, window, padding);
 }
 
+PaddedRun run_inside(const PaddedBox& box, std::uint64_t at) {
+  unsigned axis = box.rank;
+  std::uint64_t joined = 1, step = 1;  // bytes of one step along `axis`: inside, and of the box
+  do {
+    --axis;
+    joined *= box.inside[axis];
+    step *= box.length[axis];
+  } while (axis > 0 && box.inside[axis] == box.length[axis]);
+  if (joined == 0) return {};
+  PaddedRun run{at % joined + box.before[axis] * (step / box.length[axis]), joined - at % joined};
+  std::uint64_t row = at / joined;
+  while (axis-- > 0) {
+    run.offset += (box.before[axis] + row % box.inside[axis]) * step;
+    row /= box.inside[axis];
+    step *= box.length[axis];
+  }
+  return row == 0 ? run : PaddedRun{};
+}
+
 std::uint64_t bytes_inside(const PaddedBox& box, std::uint64_t end) {
   std::uint64_t steps = 1, inside_step = 1;  // bytes of one step along an axis: of the box, and inside
   for (unsigned axis = 1; axis < box.rank; ++axis) {

@@ -34,6 +34,14 @@ PaddedBox padded_box(const Geometry& geometry, const Window& window, const Paddi
 // An extent of which the window, from the start of each axis, lies in the image.
 PaddedBox padded_extent(const Geometry& geometry, const Window& window);
 
+// Bytes inside that follow one another in the box.
+struct PaddedRun {
+  std::uint64_t offset = 0;  // of the first of them in the box
+  std::uint64_t bytes = 0;
+};
+// From byte `at` of those inside on; empty behind the last of them.
+PaddedRun run_inside(const PaddedBox& box, std::uint64_t at);
+
 // How many of the first `end` bytes of the box, at most all, lie inside.
 std::uint64_t bytes_inside(const PaddedBox& box, std::uint64_t end);
 // Fills `into`, bytes [offset, offset + into.size()) of the box. On call the last bytes_inside(end) -

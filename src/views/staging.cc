@@ -16,15 +16,13 @@ namespace {
 
 constexpr std::uint32_t kRoot = 0;
 
-// True if a user who holds `own` of `all` may have so many more. Root may have all that is free, every other user half
-// of what the others leave.
-bool fits(std::uint32_t owner, std::uint64_t own, std::uint64_t all, std::uint64_t more, std::uint64_t limit) {
+}  // namespace
+
+bool may_have_more(std::uint32_t owner, std::uint64_t own, std::uint64_t all, std::uint64_t more, std::uint64_t limit) {
   if (all > limit || more > limit - all) return false;
   const std::uint64_t left_by_others = limit - (all - own);
   return owner == kRoot || own + more <= left_by_others / 2;
 }
-
-}  // namespace
 
 Result<std::unique_ptr<StagingPool>> StagingPool::open(const std::string& directory, const StagingLimits& limits) {
   const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -50,8 +48,8 @@ Status StagingPool::take_file(std::uint32_t owner, std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   const auto found = by_owner_.find(owner);
   const Files own = found == by_owner_.end() ? Files{} : found->second;
-  const bool few = fits(owner, own.count, all_.count, 1, limits_.files);
-  if (!few || !fits(owner, own.bytes, all_.bytes, bytes, limits_.file_bytes))
+  const bool few = may_have_more(owner, own.count, all_.count, 1, limits_.files);
+  if (!few || !may_have_more(owner, own.bytes, all_.bytes, bytes, limits_.file_bytes))
     return Error{Errc::kNoSpace,
                  fmt::format("user {} is writing {} windows of {} bytes, all users {} of {}; {} of {} are possible, of "
                              "which a user may have half of what the others leave",

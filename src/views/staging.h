@@ -24,6 +24,10 @@ struct StagingLimits {
   std::uint64_t files = 256;
 };
 
+// True if a user who holds `own` of `all` may have so many more of `limit`. Root may have all that is free, every other
+// user half of what the others leave.
+bool may_have_more(std::uint32_t owner, std::uint64_t own, std::uint64_t all, std::uint64_t more, std::uint64_t limit);
+
 // Shared by all stagings of a mount. Any thread.
 class StagingPool {
  public:

@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "views/staged_write.h"
 #include "views/staging.h"
 #include "views/view_file.h"
 #include "volume/volume.h"
@@ -15,29 +16,24 @@
 namespace mdfs::views {
 
 // One thread at a time.
-class WindowWriter {
+class WindowWriter final : public StagedWrite {
  public:
   // `truncated`: unwritten bytes are zeros until all are written; else they are those of the current window. `owner`:
   // the writing user. kTooBig: over the limit of the mount; kNotSupported: a read-only format.
   static Result<std::unique_ptr<WindowWriter>> create(volume::Volume& volume, volume::Ino image, ViewFile file,
                                                       StagingPool& pool, std::uint32_t owner, bool truncated);
 
-  // Stages bytes of the virtual file. Returns the number, less than given at the end of the largest possible file;
-  // kTooBig beyond it.
-  Result<std::size_t> write(std::uint64_t offset, ConstBytes from);
-  // Reads the virtual file as it would be after apply().
-  Result<std::size_t> read(std::uint64_t offset, MutableBytes into) const;
-
-  // Marks that more was written than the largest possible file holds, which makes the staged bytes invalid.
-  bool overran() const { return overran_; }
-  bool empty() const { return staging_ == nullptr || staging_->written().empty(); }
-  // True if every byte has been written.
-  bool is_full() const;
-  // True if apply() may be called: everything is written, or unwritten bytes keep their value.
-  bool is_complete() const { return !truncated_ || is_full(); }
-  // Replaces the written bytes of the window. An NPY written from its start must have the window's element
-  // type and shape. After a success the writer is empty again; unwritten bytes keep their value.
-  Status apply(const engine::Stop& stop = {});
+  const geometry::Window& window() const override { return file_.window; }
+  Result<std::size_t> write(std::uint64_t offset, ConstBytes from) override;
+  Result<std::size_t> read(std::uint64_t offset, MutableBytes into) const override;
+  bool overran() const override { return overran_; }
+  bool empty() const override { return staging_ == nullptr || staging_->written().empty(); }
+  bool is_full() const override;
+  // Everything is written, or unwritten bytes keep their value.
+  bool is_complete() const override { return !truncated_ || is_full(); }
+  // Replaces the written bytes of the window; unwritten bytes keep their value. An NPY written from its start must have
+  // the window's element type and shape.
+  Status apply(const engine::Stop& stop = {}) override;
 
  private:
   WindowWriter(volume::Volume& volume, volume::Ino image, ViewFile file, StagingPool& pool, std::uint32_t owner,

@@ -12,6 +12,8 @@ namespace {
 
 using geometry::Geometry;
 
+constexpr std::string_view kLockSuffix = ".__lock", kPartialSuffix = ".partial";
+
 Error no_entry(std::string_view name) { return Error{Errc::kNotFound, std::string(name)}; }
 
 }  // namespace
@@ -65,6 +67,17 @@ Result<ZarrName> zarr_entry(const Geometry& geometry, unsigned levels, const Zar
       break;
   }
   return Error{Errc::kNotDirectory, std::string(name)};
+}
+
+bool is_lock_name(std::string_view name) { return name.ends_with(kLockSuffix); }
+
+Result<ZarrName> chunk_of_temporary(const Geometry& geometry, const ZarrName& directory, std::string_view name) {
+  if (!holds_chunks(geometry, directory)) return no_entry(name);
+  std::string_view key = name.substr(0, name.find('.'));
+  const std::string_view rest = name.substr(key.size());
+  const bool partial = rest.ends_with(kPartialSuffix) && rest.size() > kPartialSuffix.size() + 1;
+  if (rest != kLockSuffix && !partial) return no_entry(name);
+  return zarr_entry(geometry, directory.level, directory, key);
 }
 
 bool is_inside(const Geometry& geometry, const ZarrName& name) {

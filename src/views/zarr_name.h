@@ -54,6 +54,12 @@ struct ZarrName {
 // `geometry` is that of the directory's level, here and below; the image stores `levels` levels.
 Result<ZarrName> zarr_entry(const geometry::Geometry& geometry, unsigned levels, const ZarrName& directory,
                             std::string_view name);
+// The chunk of the entry `name` of a directory of chunks, if that is a name under which clients write a chunk before
+// they rename it: KEY.<anything>.partial (zarr-python), or KEY.__lock (TensorStore). kNotFound if it is none.
+Result<ZarrName> chunk_of_temporary(const geometry::Geometry& geometry, const ZarrName& directory,
+                                    std::string_view name);
+// A KEY.__lock, which its client has open until it is renamed.
+bool is_lock_name(std::string_view name);
 // False if the name leads outside the image, which has become smaller since.
 bool is_inside(const geometry::Geometry& geometry, const ZarrName& name);
 // True if the entries of a directory of chunks are chunks, not directories.

@@ -34,6 +34,8 @@ void walk_zarr(const geometry::Geometry& geometry, std::string_view path) {
   views::ZarrName at;
   while (!path.empty()) {
     const std::size_t slash = std::min(path.find('/'), path.size());
+    if (const auto chunk = views::chunk_of_temporary(geometry, at, path.substr(0, slash)); chunk.ok())
+      MDFS_CHECK(chunk->kind == views::ZarrKind::kChunk && views::is_inside(geometry, *chunk));
     const auto entry = views::zarr_entry(geometry, 0, at, path.substr(0, slash));
     if (!entry.ok()) return;
     MDFS_CHECK(views::is_directory(at.kind) && views::is_inside(geometry, *entry));

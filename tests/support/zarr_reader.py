@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import subprocess
+import tempfile
 
 import numpy as np
 
@@ -18,6 +19,14 @@ def load_json(path):
 
 def without_zstd(data):
     return subprocess.run(["zstd", "-dcq"], input=data, capture_output=True, check=True).stdout
+
+
+def with_zstd(data):
+    """One frame with its content size, without a checksum."""
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(data)
+        file.flush()
+        return subprocess.run(["zstd", "-cq", "--no-check", file.name], capture_output=True, check=True).stdout
 
 
 class ZarrArray:
@@ -60,6 +69,21 @@ class ZarrArray:
                 raise ValueError(f"codec {name}")
         stored = data.reshape([self.chunk[axis] for axis in order])  # fails unless the chunk is whole
         return stored.transpose(np.argsort(order))
+
+    def encoded(self, chunk):
+        """The bytes of a whole chunk with these samples, as a client writes it."""
+        order = tuple(range(len(self.chunk)))
+        data = b""
+        for codec in self.codecs:
+            if codec["name"] == "transpose":
+                order = tuple(codec["configuration"]["order"])
+            elif codec["name"] == "bytes":
+                data = np.ascontiguousarray(chunk.astype(self.type).transpose(order)).tobytes()
+            elif codec["name"] == "zstd":
+                data = with_zstd(data)
+            else:
+                raise ValueError(f"codec {codec['name']}")
+        return data
 
     def load(self, key):
         """One chunk, or None if it is missing. Checks that the size by name is that of the bytes."""

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <vector>
+
 #include "generators.h"
 
 namespace mdfs::geometry {
@@ -34,6 +36,26 @@ RC_GTEST_PROP(PaddedBoxTest, APieceHasTheBytesInsideAtTheirPlacesAndZerosAround,
   });
   RC_ASSERT(status.ok());
   RC_ASSERT(std::equal(piece.begin(), piece.end(), expected.begin() + static_cast<std::ptrdiff_t>(offset)));
+}
+
+// Any rank and padding: the runs of the bytes inside are those that a walk over all indices finds.
+RC_GTEST_PROP(PaddedBoxTest, RunsOfTheBytesInsideLeadToTheirPlaces, ()) {
+  PaddedBox box;
+  box.rank = testing::any_rank();
+  box.inside = testing::any_lengths(box.rank, 1, 6);
+  box.before = testing::any_lengths(box.rank, 0, 2);
+  const Coord after = testing::any_lengths(box.rank, 0, 2);
+  for (unsigned axis = 0; axis < box.rank; ++axis) box.length[axis] = box.before[axis] + box.inside[axis] + after[axis];
+  std::vector<std::uint64_t> places;
+  testing::each_index(box.rank, box.before, box.inside,
+                      [&](const Coord& at) { places.push_back(testing::linear(box.rank, box.length, at)); });
+  for (std::size_t at = *rc::gen::inRange<std::size_t>(0, places.size()); at < places.size();) {
+    const PaddedRun run = run_inside(box, at);
+    RC_ASSERT(run.bytes > 0);
+    for (std::uint64_t i = 0; i < run.bytes; ++i) RC_ASSERT(places.at(at + i) == run.offset + i);
+    at += run.bytes;
+  }
+  RC_ASSERT(run_inside(box, places.size()).bytes == 0);
 }
 
 TEST(PaddedBoxTest, OnlyZerosAreReadFromNowhere) {

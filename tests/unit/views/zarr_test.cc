@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -10,6 +12,7 @@
 #include "geometry/copy_box.h"
 #include "small_image.h"
 #include "support/fake_volume.h"
+#include "views/chunk_writer.h"
 #include "views/zarr_chunk.h"
 #include "views/zarr_json.h"
 #include "views/zarr_name.h"
@@ -113,6 +116,21 @@ TEST(ZarrName, EqualKeysAreEqualNames) {
   EXPECT_EQ(keys.size(), names);
 }
 
+TEST(ZarrName, ClientsWriteUnderNamesThatBeginWithTheKey) {
+  const Geometry image = make("yx", {40, 70}, 1, ElementType::kU8);
+  const ZarrName row = *find_name(image, "0/c/2");
+  for (const std::string_view name : {"4.__lock", "4.0123abcd.partial", "4.a.b.partial", "4.__lock.partial"})
+    EXPECT_EQ(*chunk_of_temporary(image, row, name), *find_name(image, "0/c/2/4")) << name;
+  EXPECT_TRUE(is_lock_name("4.__lock"));
+  EXPECT_FALSE(is_lock_name("4.__lock.partial"));
+  for (const std::string_view name : {"4", "4.", "4.partial", "4..partial", ".a.partial", "04.a.partial", "5.a.partial",
+                                      "5.__lock", "__lock", ".__lock", "4__lock", "4.a.__lock", "4.__lockx", "4.tmp",
+                                      "-1.__lock", "", ".", "18446744073709551616.__lock", "4.apartial"})
+    EXPECT_FALSE(chunk_of_temporary(image, row, name).ok()) << name;
+  for (const std::string_view directory : {"", "0", "0/c"})
+    EXPECT_FALSE(chunk_of_temporary(image, *find_name(image, directory), "0.__lock").ok()) << directory;
+}
+
 TEST(ZarrJson, AnArrayIsDescribedAsItIsStored) {
   Geometry geometry = make("zyx", {20, 40, 70}, 1, ElementType::kU16);
   geometry.extent = {4, 16, 32};
@@ -186,6 +204,73 @@ class ZarrChunkTest : public ::testing::Test {
   test::FakeVolume volume_;
   int images_ = 0;
 };
+
+// Any rank, shape and extent: what is written as a chunk is read as one, without what lies outside.
+RC_GTEST_FIXTURE_PROP(ZarrChunkTest, AWrittenChunkBecomesTheExtent, ()) {
+  const unsigned rank = *rc::gen::inRange(1u, 4u);
+  Geometry geometry = make(std::string("zyx").substr(3 - rank), {}, *rc::gen::element(1u, 3u),
+                           *rc::gen::element(ElementType::kU8, ElementType::kU16));
+  geometry::Coord at{};
+  for (unsigned axis = 0; axis < rank; ++axis) {
+    geometry.shape[axis] = *rc::gen::inRange<std::uint64_t>(1, 30);
+    geometry.extent[axis] = *rc::gen::inRange<std::uint64_t>(1, 12);
+    at[axis] = *rc::gen::inRange<std::uint64_t>(0, geometry.grid()[axis]);
+  }
+  const volume::Ino ino = volume_.add_image("image" + std::to_string(++images_), geometry);
+  const ByteVector before = volume_.bytes(ino);
+  const auto pool = std::move(*StagingPool::open(std::filesystem::temp_directory_path().string(), {}));
+  const auto writer = std::move(*ChunkWriter::create(volume_, ino, geometry, at, *pool, 0, true));
+
+  ByteVector chunk(geometry.extent_bytes());
+  for (std::size_t i = 0; i < chunk.size(); ++i) chunk[i] = static_cast<std::byte>(i * 11 % 253 + 1);
+  const auto cut = *rc::gen::inRange<std::size_t>(0, chunk.size());
+  RC_ASSERT(writer->write(cut, ConstBytes(chunk).subspan(cut)).ok());
+  if (cut > 0) {
+    RC_ASSERT(!writer->is_complete());
+    RC_ASSERT(writer->apply().error().code == Errc::kInvalidArgument);
+    RC_ASSERT(volume_.bytes(ino) == before);
+    RC_ASSERT(writer->write(0, ConstBytes(chunk).first(cut)).ok());
+  }
+  RC_ASSERT(writer->is_complete());
+  RC_ASSERT(writer->apply().ok());
+  RC_ASSERT(writer->empty());
+
+  ByteVector expected = before;
+  const geometry::PaddedBox padded = geometry::padded_extent(geometry, geometry::window_of_extent(geometry, at));
+  geometry::Coord shape = geometry.shape, start{};
+  shape[rank - 1] *= geometry.sample_bytes();
+  for (unsigned axis = 0; axis < rank; ++axis) start[axis] = at[axis] * padded.length[axis];
+  geometry::copy_box(rank, padded.inside, chunk, padded.length, {}, expected, shape, start);
+  RC_ASSERT(volume_.bytes(ino) == expected);
+}
+
+TEST_F(ZarrChunkTest, MoreBytesThanAChunkHasAreRefusedAndChangeNothing) {
+  Geometry geometry = make("yx", {8, 8}, 1, ElementType::kU8);
+  geometry.extent = {4, 4};
+  const volume::Ino ino = volume_.add_image("image", geometry);
+  const ByteVector before = volume_.bytes(ino);
+  const auto pool = std::move(*StagingPool::open(std::filesystem::temp_directory_path().string(), {}));
+  const auto writer = std::move(*ChunkWriter::create(volume_, ino, geometry, {1, 1}, *pool, 0, true));
+  EXPECT_EQ(*writer->write(0, ByteVector(17)), 16u);
+  EXPECT_EQ(writer->write(16, ByteVector(1)).error().code, Errc::kTooBig);
+  EXPECT_EQ(writer->apply().error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(volume_.bytes(ino), before);
+  writer->clear();
+  EXPECT_EQ(writer->size_bytes(), 0u);
+  EXPECT_TRUE(writer->write(0, ByteVector(16)).ok());
+  EXPECT_TRUE(writer->apply().ok());
+  EXPECT_NE(volume_.bytes(ino), before);
+}
+
+TEST_F(ZarrChunkTest, ARemovedChunkIsZeros) {
+  Geometry geometry = make("yx", {7, 7}, 1, ElementType::kU8);
+  geometry.extent = {4, 4};
+  const volume::Ino ino = volume_.add_image("image", geometry);
+  std::fill(volume_.bytes(ino).begin(), volume_.bytes(ino).end(), std::byte{9});
+  ASSERT_TRUE(remove_chunk(volume_, ino, geometry, {1, 1}, {}).ok());
+  for (std::size_t i = 0; i < 49; ++i)
+    EXPECT_EQ(volume_.bytes(ino)[i], i / 7 >= 4 && i % 7 >= 4 ? std::byte{0} : std::byte{9}) << i;
+}
 
 // Any rank, shape, extent, channels and piece: the bytes of the extent as a plain array, zero outside the image.
 RC_GTEST_FIXTURE_PROP(ZarrChunkTest, AChunkIsItsExtentPaddedWithZeros, ()) {
