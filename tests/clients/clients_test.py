@@ -29,6 +29,23 @@ IMAGES = [("yx", (300, 500), 3, "u8", (128, 128)), ("zyx", (20, 70, 90), 1, "u16
           ("t", (5000,), 2, "u8", (1024,))]
 
 
+# Write the whole array again and again, each time with one value.
+BESIDE = {
+    "zarr": """
+import sys, zarr
+array = zarr.open(sys.argv[1], mode="r+")
+for value in range(20):
+    array[...] = value
+""",
+    "tensorstore": """
+import sys, numpy, tensorstore
+array = tensorstore.open({"driver": "zarr3", "kvstore": f"file://{sys.argv[1]}/"}, open=True, write=True).result()
+for value in range(20):
+    array.write(numpy.full((256, 256), value, "u1")).result()
+""",
+}
+
+
 class Clients(harness.MountTest):
     def see(self, client, path):
         """What the client reads, and what it says."""
@@ -77,6 +94,46 @@ class Clients(harness.MountTest):
         for path, expected, names in self.images(codecs=(1,)):
             with self.subTest(path=path, names=names):
                 self.check("dask", path, expected)
+
+    def written(self, client, path, shape, dtype):
+        """What the client has written into the image."""
+        file = os.path.join(self.volume.folder, "written.npy")
+        np.save(file, np.random.default_rng(len(client)).integers(1, 100, shape).astype(dtype))
+        done = subprocess.run([PYTHON, HERE / "write_zarr.py", client, f"{path}@/ome.zarr", file],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, f"{client} {path}: {done.stderr}")
+        return np.load(file)
+
+    def test_what_clients_write_is_what_they_and_others_read(self):
+        for client in ("zarr", "zarr-group", "zarrs", "dask", "tensorstore"):
+            for path, before, names in self.images():
+                with self.subTest(client=client, path=path, names=names):
+                    expected = self.written(client, path, before.shape, before.dtype)
+                    info = json.loads((pathlib.Path(f"{path}@") / "info.json").read_text())
+                    channels = info["channels"]
+                    plain = np.frombuffer(pathlib.Path(path).read_bytes(), harness.NUMPY[info["type"]]).reshape(
+                        info["shape"] + ([channels] if channels > 1 else []))
+                    np.testing.assert_array_equal(in_array_order(plain, info["axes"], channels)[0], expected)
+                    for reader in ("zarr", "tensorstore"):
+                        self.check(reader, path, expected)
+                    first = "/".join("0" * expected.ndim)
+                    self.assertFalse(os.path.exists(f"{path}@/ome.zarr/0/c/{first}"))
+                os.unlink(path)
+
+    def test_a_reader_beside_a_client_that_writes_sees_whole_chunks(self):
+        path = self.at("scan")
+        make_image(path, (256, 256), extent=(64, 64))
+        for client in ("zarr", "tensorstore"):
+            writer = subprocess.Popen([PYTHON, "-c", BESIDE[client], f"{path}@/ome.zarr/0"], stdout=subprocess.PIPE)
+            ended = False
+            while not ended:
+                ended = writer.poll() is not None  # then once more
+                seen = np.frombuffer(pathlib.Path(path).read_bytes(), "u1").reshape(4, 64, 4, 64)
+                for i, j in np.ndindex(4, 4):
+                    self.assertEqual(len(np.unique(seen[i, :, j, :])), 1, (i, j))
+            writer.communicate()
+            self.assertEqual(writer.returncode, 0)
+            self.assertEqual(np.unique(seen).tolist(), [19])
 
     def test_ome_zarr_py(self):
         for path, expected, names in self.images(codecs=(1,)):
