@@ -32,6 +32,7 @@ Result<std::unique_ptr<Handle>> open_plain(Server& server, Ino ino, int flags, b
   auto handle = std::make_unique<Handle>();
   handle->ino = ino;
   handle->flags = flags;
+  handle->seen_failures = server.failed_writes().last();
   return handle;
 }
 
@@ -332,12 +333,17 @@ void op_write(fuse_req_t req, fuse_ino_t ino, const char* bytes, std::size_t siz
   const bool direct = handle.direct || (fi->flags & O_DIRECT) != 0;
   if (!direct || fi->writepage) server.filled_pages().note_fill(ino, !handle.fills_pages.exchange(true));
   const bool append = !fi->writepage && (fi->flags & O_APPEND) != 0;
-  // The kernel takes privileges away itself when a page of a mapping is first written to.
+  const auto fail = [&](const Error& error) {
+    if (!direct && !fi->writepage) server.failed_writes().note(ino, error.code);
+    reply_error(req, error);
+  };
+  // Stores through a mapping leave set-uid, as on ext4.
   if (!fi->writepage)
-    if (const Status dropped = drop_privileges(req, ino); !dropped.ok()) return reply_error(req, dropped.error());
+    if (const Status dropped = drop_privileges(req, ino); !dropped.ok()) return fail(dropped.error());
   const auto begun = TraceRecorder::Clock::now();
   const auto count = server.volume().write(ino, at, from, append, stop_of(req));
-  if (!count.ok()) return reply_error(req, count.error());
+  if (!count.ok()) return fail(count.error());
+  if (*count < size && !direct && !fi->writepage) server.failed_writes().note(ino, Errc::kNoSpace);
   if (server.trace() != nullptr) server.trace()->bytes(server.volume(), ino, at, *count, true, begun, caller_pid(req));
   if (fi->writepage) {
     // The kernel takes any count as a success of the write-back, and forgets the pages: a part is an error.
@@ -391,6 +397,11 @@ void op_fsync(fuse_req_t req, fuse_ino_t ino, int data_only, fuse_file_info* fi)
         [&server, req, file, data_only] { reply_status(req, server.volume().fsync(file, data_only != 0)); });
   };
   if (is_virtual(ino)) return flush_view(req, handle_of(fi), std::nullopt, sync);
+  // A shared mapping that can be written needs a descriptor for reading and writing.
+  Handle& handle = handle_of(fi);
+  if ((handle.flags & O_ACCMODE) == O_RDWR)
+    if (const auto code = server.failed_writes().take(file, handle.seen_failures))
+      return reply_error(req, {*code, "a write to the file has failed since the last fsync of this descriptor"});
   sync({});
 }
 

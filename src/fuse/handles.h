@@ -29,10 +29,11 @@ constexpr bool can_write(int flags) { return (flags & O_ACCMODE) != O_RDONLY; }
 
 // Used by several threads at once; the mutex guards the members that change. Made by open, freed by release.
 struct Handle {
-  volume::Ino ino = 0;                   // the file or image
-  int flags = 0;                         // of open(2)
-  bool direct = false;                   // without page cache: every read sees a binding
-  std::atomic<bool> fills_pages{false};  // the kernel has filled pages through it
+  volume::Ino ino = 0;                          // the file or image
+  int flags = 0;                                // of open(2)
+  bool direct = false;                          // without page cache: every read sees a binding
+  std::atomic<bool> fills_pages{false};         // the kernel has filled pages through it
+  std::atomic<std::uint64_t> seen_failures{0};  // FailedWrites
   std::mutex mutex;
   // Replaces the plain file: the bound window, which may be one of a level, or what the virtual file shows.
   std::shared_ptr<views::View> view;

@@ -75,6 +75,7 @@ void forget_one(Server& server, fuse_ino_t ino, std::uint64_t lookups) {
     server.nodes().forget(ino, lookups);
   } else {
     server.filled_pages().forget(ino);
+    server.failed_writes().forget(ino);
     server.volume().forget(ino, lookups);
   }
 }

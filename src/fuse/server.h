@@ -16,6 +16,7 @@
 #include "fuse/buffer_pool.h"
 #include "fuse/channel_server.h"
 #include "fuse/coherence.h"
+#include "fuse/failed_writes.h"
 #include "fuse/filled_pages.h"
 #include "fuse/node_table.h"
 #include "fuse/reply_buffer.h"
@@ -74,6 +75,7 @@ class Server {
   NodeTable& nodes() { return nodes_; }
   Coherence& coherence() { return coherence_; }
   FilledPages& filled_pages() { return filled_pages_; }
+  FailedWrites& failed_writes() { return failed_writes_; }
   // For the bytes of an answer to the request that the calling thread is handling. `offset_bytes`: what the answer has
   // before them.
   ReplyBuffer reply_buffer(std::size_t offset_bytes = 0) { return {buffers_, offset_bytes}; }
@@ -122,6 +124,7 @@ class Server {
   NodeTable nodes_;
   Coherence coherence_;
   FilledPages filled_pages_;
+  FailedWrites failed_writes_;
   BufferPool buffers_{kMaxTransferBytes, 10};
   Session session_;
   std::unique_ptr<RequestRings> rings_;  // null: all requests come from /dev/fuse
