@@ -59,8 +59,8 @@ void bind_level(fuse_req_t req, Ino ino, Handle& handle, const geometry::Geometr
   Server& server = server_of(req);
   server.render_queue().post([&server, &handle, req, ino, image, name, in] {
     const auto view = reading(req, [&] {
-      return views::LevelView::open(server.volume(), ino, image, name, server.staging(), fuse_req_ctx(req)->uid,
-                                    stop_of(req));
+      return views::open_level(server.volume(), ino, image, name, server.staging(), fuse_req_ctx(req)->uid,
+                               stop_of(req));
     });
     if (!view.ok()) return reply_error(req, view.error());
     handle.bind(*view, nullptr);

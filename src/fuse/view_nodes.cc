@@ -410,9 +410,8 @@ Result<std::unique_ptr<Handle>> open_view(Server& server, std::shared_ptr<const 
       views::StagingPool& pool = server.staging();
       if (views::is_rendered(spec.window.format))
         return views::RenderedView::open(volume, spec.ino, image, spec.window, pool, caller.uid, stop);
-      if (spec.window.cut)
-        return views::CutView::open(volume, spec.ino, info.geometry, spec.window, pool, caller.uid, stop);
-      return views::LevelView::open(volume, spec.ino, info.geometry, spec.window, pool, caller.uid, stop);
+      if (spec.window.cut) return views::open_cut(volume, spec.ino, info.geometry, spec.window, pool, caller.uid, stop);
+      return views::open_level(volume, spec.ino, info.geometry, spec.window, pool, caller.uid, stop);
     };
     auto view = open();
     if (!view.ok() && view.error().code == Errc::kOutOfRange) return Error{Errc::kNotFound, view.error().message()};

@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "geometry/cut.h"
 #include "geometry/decompose.h"
+#include "views/computed_view.h"
 #include "views/level_view.h"
 
 namespace mdfs::views {
@@ -27,6 +28,7 @@ constexpr unsigned kCutAttempts = 8;  // at a version that lasts until its last 
 // A tile at most: many extents lie under it, on all disks. Its samples lie in memory twice.
 constexpr std::uint64_t kCutTileSide = 512;
 constexpr std::uint64_t kCutTileBytes = std::uint64_t{4} << 20;
+constexpr std::uint64_t kCutPieceBytes = std::uint64_t{32} << 20;  // of extents under a tile
 
 // Reads windows of the volume, one after another in `into`.
 using ReadParts = std::function<Status(std::span<const Window> parts, MutableBytes into)>;
@@ -66,7 +68,7 @@ class Cutter {
     if (tile.samples() > 1 && too_large) return make_halves(tile);
     const std::vector<CutPiece> pieces = geometry::cut_pieces(geometry_, plane_, tile);
     const std::uint64_t bytes = bytes_of(geometry_, pieces);
-    if (tile.samples() > 1 && bytes > CutView::kCutPieceBytes) return make_halves(tile);
+    if (tile.samples() > 1 && bytes > kCutPieceBytes) return make_halves(tile);
     std::vector<Window> windows;
     for (const CutPiece& piece : pieces) windows.push_back(piece.window);
     ByteVector samples(static_cast<std::size_t>(bytes));
@@ -119,9 +121,9 @@ Status read_from(View& view, const Geometry& geometry, const Window& around, std
 
 }  // namespace
 
-Result<std::shared_ptr<View>> CutView::open(volume::Volume& volume, volume::Ino image, const Geometry& geometry,
-                                            const WindowName& name, StagingPool& pool, std::uint32_t owner,
-                                            const engine::Stop& stop) {
+Result<std::shared_ptr<View>> open_cut(volume::Volume& volume, volume::Ino image, const Geometry& geometry,
+                                       const WindowName& name, StagingPool& pool, std::uint32_t owner,
+                                       const engine::Stop& stop) {
   MDFS_CHECK(name.cut.has_value());
   MDFS_TRY_ASSIGN(ViewFile file, view_window(geometry, name));
   const std::uint64_t most = std::min(kMaxCutBytes, pool.limits().window_bytes);
@@ -142,7 +144,7 @@ Result<std::shared_ptr<View>> CutView::open(volume::Volume& volume, volume::Ino 
       return Error{Errc::kTooBig, fmt::format("a cut through {} bytes of level {}; at most {} are read", bytes,
                                               name.level, kMaxCutBytes)};
     const WindowName raw{.window = *around, .format = Format::kRaw, .level = name.level};
-    MDFS_TRY_ASSIGN(const auto samples, LevelView::open(volume, image, geometry, raw, pool, owner, stop));
+    MDFS_TRY_ASSIGN(const auto samples, open_level(volume, image, geometry, raw, pool, owner, stop));
     MDFS_TRY(make([&](std::span<const Window> parts, MutableBytes into) {
       return read_from(*samples, level, *around, parts, into, stop);
     }));
@@ -155,11 +157,7 @@ Result<std::shared_ptr<View>> CutView::open(volume::Volume& volume, volume::Ino 
       if (made.error().code != Errc::kStaleDisk || attempt == kCutAttempts) return made.error();
     }
   }
-  return std::shared_ptr<View>(new CutView(std::move(file), std::move(staging)));
-}
-
-Result<std::size_t> CutView::read(std::uint64_t offset, MutableBytes into, const engine::Stop&) {
-  return read_view(file_, offset, into, [&](std::uint64_t at, MutableBytes bytes) { return bytes_->read(at, bytes); });
+  return std::shared_ptr<View>(std::make_shared<ComputedView>(std::move(file), std::move(staging)));
 }
 
 }  // namespace mdfs::views

@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "geometry/level.h"
 #include "geometry/reduce.h"
+#include "views/computed_view.h"
 #include "views/level_source.h"
 #include "views/window_reader.h"
 
@@ -163,9 +164,9 @@ Status read_stored_level(volume::Volume& volume, volume::Ino image, unsigned lev
   return {Errc::kReadOnly, fmt::format("level {} is not built here, and cannot be stored now", level)};
 }
 
-Result<std::shared_ptr<View>> LevelView::open(volume::Volume& volume, volume::Ino image,
-                                              const geometry::Geometry& geometry, const WindowName& name,
-                                              StagingPool& pool, std::uint32_t owner, const engine::Stop& stop) {
+Result<std::shared_ptr<View>> open_level(volume::Volume& volume, volume::Ino image, const Geometry& geometry,
+                                         const WindowName& name, StagingPool& pool, std::uint32_t owner,
+                                         const engine::Stop& stop) {
   MDFS_CHECK(name.level > 0);
   MDFS_TRY_ASSIGN(ViewFile file, view_window(geometry, name));
   MDFS_TRY_ASSIGN(auto stored, volume.stored_levels(image));
@@ -189,7 +190,7 @@ Result<std::shared_ptr<View>> LevelView::open(volume::Volume& volume, volume::In
     if (file.inside_bytes() > pool.limits().window_bytes)
       return std::shared_ptr<View>(std::make_shared<StoredLevelView>(volume, image, std::move(file), name.level));
     MDFS_TRY_ASSIGN(auto staging, read_stored(name.level, file, kStoredAttempts));
-    if (staging) return std::shared_ptr<View>(new LevelView(std::move(file), std::move(staging)));
+    if (staging) return std::shared_ptr<View>(std::make_shared<ComputedView>(std::move(file), std::move(staging)));
   }
   if (file.inside_bytes() > pool.limits().window_bytes)
     return Error{Errc::kTooBig, fmt::format("a window of {} bytes; the mount computes at most {}", file.inside_bytes(),
@@ -198,7 +199,7 @@ Result<std::shared_ptr<View>> LevelView::open(volume::Volume& volume, volume::In
     const LevelSource source = level_source(base, name, lowest);
     if (!source.is_in_bounds() && is_stored) {
       MDFS_TRY_ASSIGN(auto staging, read_stored(name.level, file, kAnyAttempts));
-      if (staging) return std::shared_ptr<View>(new LevelView(std::move(file), std::move(staging)));
+      if (staging) return std::shared_ptr<View>(std::make_shared<ComputedView>(std::move(file), std::move(staging)));
     }
     if (!source.is_in_bounds())
       return Error{Errc::kTooBig, fmt::format("a window of level {} stands for {} bytes of level {} in rows of {}; at "
@@ -211,27 +212,23 @@ Result<std::shared_ptr<View>> LevelView::open(volume::Volume& volume, volume::In
     if (lowest > 0) {
       MDFS_TRY_ASSIGN(auto samples, read_stored(lowest, below, 1));
       if (!samples) continue;
-      LevelView view(std::move(below), std::move(samples));
+      ComputedView view(std::move(below), std::move(samples));
       MDFS_TRY(reduce_into(*staging, tower, stored.second, view, stop));
-      return std::shared_ptr<View>(new LevelView(std::move(file), std::move(staging)));
+      return std::shared_ptr<View>(std::make_shared<ComputedView>(std::move(file), std::move(staging)));
     }
     const auto whole = std::make_shared<const ViewFile>(std::move(below));
     for (unsigned attempt = 1;; ++attempt) {
       WindowReader reader(volume, image, whole);
       const Status made = reduce_into(*staging, tower, stored.second, reader, stop);
-      if (made.ok()) return std::shared_ptr<View>(new LevelView(std::move(file), std::move(staging)));
+      if (made.ok()) return std::shared_ptr<View>(std::make_shared<ComputedView>(std::move(file), std::move(staging)));
       if (made.error().code != Errc::kStaleDisk || attempt == kLevelAttempts) return made.error();
     }
   }
 }
 
-Result<std::size_t> LevelView::read(std::uint64_t offset, MutableBytes into, const engine::Stop&) {
-  return read_view(file_, offset, into, [&](std::uint64_t at, MutableBytes bytes) { return bytes_->read(at, bytes); });
-}
-
 Status read_level_window(volume::Volume& volume, volume::Ino image, const Geometry& geometry, const WindowName& name,
                          StagingPool& pool, std::uint32_t owner, MutableBytes into, const engine::Stop& stop) {
-  MDFS_TRY_ASSIGN(const std::shared_ptr<View> view, LevelView::open(volume, image, geometry, name, pool, owner, stop));
+  MDFS_TRY_ASSIGN(const std::shared_ptr<View> view, open_level(volume, image, geometry, name, pool, owner, stop));
   MDFS_TRY_ASSIGN(const std::size_t count, view->read(0, into, stop));
   MDFS_CHECK(count == into.size());
   return {};

@@ -26,26 +26,15 @@ Status read_stored_level(volume::Volume& volume, volume::Ino image, unsigned lev
 // not stored, or cannot be, or change all the time, are made from the coarsest stored level below, or from the image. A
 // window of a stored level that is larger than staged windows may be is not kept: each read then sees one state of the
 // image, and the next read perhaps another one.
-class LevelView final : public View {
- public:
-  // Takes as long as to read the image below the window. `name` is that of a level and of a format that is not rendered
-  // (abort). The bytes count against `owner`, the opening user, in the pool. kTooBig: over a limit of level_source.h or
-  // that of the mount; kNoSpace: the pool is used up; else errors of reading, and those of view_window().
-  static Result<std::shared_ptr<View>> open(volume::Volume& volume, volume::Ino image,
-                                            const geometry::Geometry& geometry, const WindowName& name,
-                                            StagingPool& pool, std::uint32_t owner, const engine::Stop& stop = {});
+//
+// Takes as long as to read the image below the window. `name` is that of a level and of a format that is not rendered
+// (abort). The bytes count against `owner`, the opening user, in the pool. kTooBig: over a limit of level_source.h or
+// that of the mount; kNoSpace: the pool is used up; else errors of reading, and those of view_window().
+Result<std::shared_ptr<View>> open_level(volume::Volume& volume, volume::Ino image, const geometry::Geometry& geometry,
+                                         const WindowName& name, StagingPool& pool, std::uint32_t owner,
+                                         const engine::Stop& stop = {});
 
-  std::uint64_t size_bytes() const override { return file_.size_bytes(); }
-  Result<std::size_t> read(std::uint64_t offset, MutableBytes into, const engine::Stop& stop = {}) override;
-
- private:
-  LevelView(ViewFile file, std::unique_ptr<Staging> bytes) : file_(std::move(file)), bytes_(std::move(bytes)) {}
-
-  const ViewFile file_;
-  const std::unique_ptr<const Staging> bytes_;  // of the window, without the header
-};
-
-// All bytes of a window of a level at once: one state of the image. `name`, `owner` and errors as LevelView::open().
+// All bytes of a window of a level at once: one state of the image. `name`, `owner` and errors as open_level().
 Status read_level_window(volume::Volume& volume, volume::Ino image, const geometry::Geometry& geometry,
                          const WindowName& name, StagingPool& pool, std::uint32_t owner, MutableBytes into,
                          const engine::Stop& stop);

@@ -112,9 +112,9 @@ Result<std::shared_ptr<View>> RenderedView::open(volume::Volume& volume, volume:
   MDFS_TRY_ASSIGN(auto staging, Staging::create(pool, owner, encoder_of(name.format).max_bytes(raster)));
   std::shared_ptr<View> computed;
   if (name.cut) {
-    MDFS_TRY_ASSIGN(computed, CutView::open(volume, ino, image.geometry, raw, pool, owner, stop));
+    MDFS_TRY_ASSIGN(computed, open_cut(volume, ino, image.geometry, raw, pool, owner, stop));
   } else if (name.level > 0) {
-    MDFS_TRY_ASSIGN(computed, LevelView::open(volume, ino, image.geometry, raw, pool, owner, stop));
+    MDFS_TRY_ASSIGN(computed, open_level(volume, ino, image.geometry, raw, pool, owner, stop));
   }
   for (unsigned attempt = 1;; ++attempt) {
     WindowReader reader(volume, ino, std::make_shared<const ViewFile>(window));

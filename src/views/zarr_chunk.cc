@@ -41,7 +41,7 @@ class StoredOrComputed final : public View {
         read_stored_level(volume_, image_, name_.level, name_.window, offset, into, kStoredAttempts, stop);
     if (stored.ok()) return into.size();
     if (stored.error().code != Errc::kReadOnly) return stored.error();
-    MDFS_TRY_ASSIGN(computed_, LevelView::open(volume_, image_, geometry_, name_, pool_, owner_, stop));
+    MDFS_TRY_ASSIGN(computed_, open_level(volume_, image_, geometry_, name_, pool_, owner_, stop));
     return computed_->read(offset, into, stop);
   }
 

@@ -26,7 +26,7 @@ class ZarrChunk final : public View {
     geometry::Coord extent{};     // in the grid of the level (else abort)
   };
   // Of a stored level of the image, whose geometry is given. What is not built is computed where it cannot be stored,
-  // within the bounds of LevelView, and kept in the pool.
+  // within the bounds of open_level(), and kept in the pool.
   ZarrChunk(volume::Volume& volume, volume::Ino image, const geometry::Geometry& geometry, const LevelExtent& of,
             StagingPool& pool, std::uint32_t owner);
 

@@ -32,6 +32,7 @@
 #include "support/ranges.h"
 #include "support/streams.h"
 #include "support/text.h"
+#include "views/cut_view.h"
 
 namespace mdfs::tools {
 namespace {
@@ -39,7 +40,6 @@ namespace {
 constexpr std::uint64_t kReadPartBytes = 16u << 20;   // whole elements of any type
 constexpr std::uint64_t kWritePartBytes = 16u << 20;  // whole elements of any type
 constexpr std::uint64_t kMaxWriteBytes = std::uint64_t{4} << 30;
-constexpr std::uint64_t kMaxCutBytes = std::uint64_t{256} << 20;  // of the daemon
 
 struct OpenWindow {
   Image image;
@@ -99,7 +99,7 @@ Error explained(const Error& error, const ReadArguments& arguments, const OpenWi
   if (error.code == Errc::kTooBig && open.cut)
     return {Errc::kTooBig, fmt::format("{}: window {}: a cut has at most {} of samples, and is as large around in a "
                                        "level",
-                                       arguments.path, open.spec, format_size(kMaxCutBytes))};
+                                       arguments.path, open.spec, format_size(views::kMaxCutBytes))};
   if (error.code != Errc::kTooBig || open.level == 0) return error;
   return {Errc::kTooBig, fmt::format("{}: window {}: too large to be computed; store the levels of the image (mdfs "
                                      "image levels --set auto), or read less at a time",
@@ -357,9 +357,9 @@ Result<mdfs_ioc_plan> plan_window(const std::string& path, const OpenWindow& ope
 
 // The sum over the extents that the cut meets. Requests of neighbours may be merged when they are read.
 Result<mdfs_ioc_plan> plan_cut(const std::string& path, const OpenWindow& open) {
-  if (open.bytes > kMaxCutBytes)
+  if (open.bytes > views::kMaxCutBytes)
     return Error{Errc::kTooBig, fmt::format("{}: window {}: a cut has at most {} of samples", path, open.spec,
-                                            format_size(kMaxCutBytes))};
+                                            format_size(views::kMaxCutBytes))};
   mdfs_ioc_plan sum{};
   for (const auto& piece : geometry::cut_pieces(open.geometry, *open.cut, geometry::whole(open.cut->cut))) {
     MDFS_TRY_ASSIGN(

@@ -19,7 +19,7 @@ class CutViewTest : public ImagesTest {
     if (!pool_) pool_ = pool(limits);
     const auto parsed = parse_window_name(geometry, name);
     EXPECT_TRUE(parsed.ok()) << name;
-    return CutView::open(volume_, ino, geometry, *parsed, *pool_, 0, stop);
+    return open_cut(volume_, ino, geometry, *parsed, *pool_, 0, stop);
   }
 
   std::unique_ptr<StagingPool> pool_;

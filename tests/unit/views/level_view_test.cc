@@ -92,7 +92,7 @@ RC_GTEST_FIXTURE_PROP(LevelViewTest, AWindowOfALevelIsTheMeanOfTheLevelBelow, ()
   if (level.channels > 1 && *rc::gen::arbitrary<bool>()) name.window.channel = *rc::gen::inRange(0u, level.channels);
 
   const auto staging = pool();
-  const auto view = LevelView::open(volume_, ino, geometry, name, *staging, 0);
+  const auto view = open_level(volume_, ino, geometry, name, *staging, 0);
   RC_ASSERT(view.ok());
   ByteVector expected;
   each(level.rank, name.window.start, name.window.length, [&](const Coord& at) {
@@ -114,7 +114,7 @@ TEST_F(LevelViewTest, AnArrayAndAPictureHaveTheShapeOfTheLevel) {
     const WindowName name = *parse_window_name(geometry, text);
     EXPECT_FALSE(is_writable(name));
     EXPECT_EQ(to_name(geometry, name), text);
-    const auto view = LevelView::open(volume_, ino, geometry, name, *staging, 0);
+    const auto view = open_level(volume_, ino, geometry, name, *staging, 0);
     ASSERT_TRUE(view.ok()) << view.error().message();
     EXPECT_EQ((*view)->size_bytes(), **known_size(geometry, name));
     EXPECT_NEAR(static_cast<double>((*view)->size_bytes()), bytes, 128);
@@ -127,12 +127,12 @@ TEST_F(LevelViewTest, LaterWritesDoNotChangeAnOpenWindowAndTheNextOpenSeesThem) 
   const volume::Ino ino = add(geometry);
   const auto staging = pool();
   const WindowName name = *parse_window_name(geometry, "l1.raw");
-  const auto view = LevelView::open(volume_, ino, geometry, name, *staging, 0);
+  const auto view = open_level(volume_, ino, geometry, name, *staging, 0);
   ASSERT_TRUE(view.ok());
   const ByteVector before = bytes_of(**view);
   for (const std::size_t at : {0u, 1u, 30u, 31u}) volume_.bytes(ino)[at] = std::byte{77};
   EXPECT_EQ(bytes_of(**view), before);
-  const auto again = LevelView::open(volume_, ino, geometry, name, *staging, 0);
+  const auto again = open_level(volume_, ino, geometry, name, *staging, 0);
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(bytes_of(**again)[0], std::byte{77});
 }
@@ -143,12 +143,12 @@ TEST_F(LevelViewTest, AWindowThatStandsForTooManyBytesIsTooBig) {
   StagingLimits limits;
   limits.window_bytes = 449;
   const auto small = pool(limits);
-  EXPECT_EQ(LevelView::open(volume_, ino, geometry, *parse_window_name(geometry, "l1.raw"), *small, 0).error().code,
+  EXPECT_EQ(open_level(volume_, ino, geometry, *parse_window_name(geometry, "l1.raw"), *small, 0).error().code,
             Errc::kTooBig);
-  EXPECT_TRUE(LevelView::open(volume_, ino, geometry, *parse_window_name(geometry, "l1,y0+9.raw"), *small, 0).ok());
+  EXPECT_TRUE(open_level(volume_, ino, geometry, *parse_window_name(geometry, "l1,y0+9.raw"), *small, 0).ok());
   const Geometry wide = make("yx", {1, kMaxSourceRowBytes + 1}, 1, ElementType::kU8);
   const auto large = pool();
-  EXPECT_EQ(LevelView::open(volume_, add(wide), wide, *parse_window_name(wide, "l1.raw"), *large, 0).error().code,
+  EXPECT_EQ(open_level(volume_, add(wide), wide, *parse_window_name(wide, "l1.raw"), *large, 0).error().code,
             Errc::kTooBig);
 }
 
