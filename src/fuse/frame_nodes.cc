@@ -2,12 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fuse/frame_nodes.h"
 
-#include <dirent.h>
-
 #include <climits>
 #include <string>
-#include <utility>
 
+#include "fuse/listing.h"
 #include "fuse/shown_image.h"
 
 namespace mdfs::fuse {
@@ -44,18 +42,9 @@ Result<std::vector<volume::DirectoryEntry>> read_frames_directory(volume::Volume
                                                                   std::uint64_t offset, std::size_t limit) {
   MDFS_TRY_ASSIGN(const views::ShownImage image, shown_image(volume, node.spec.ino));
   const views::Frames frames = views::frames_of(image);
-  std::vector<volume::DirectoryEntry> entries;
-  constexpr std::uint64_t kFirst = 2;  // "." and ".." come before all other entries
-  for (; entries.size() < limit && offset < kFirst + frames.names(); ++offset) {
-    volume::DirectoryEntry entry{
-        .name = offset == 0 ? "." : "..", .ino = node.id, .type = DT_DIR, .cookie = offset + 1};
-    if (offset >= kFirst) {
-      entry.name = views::frame_name(frames, node.spec.name, offset - kFirst);
-      entry.type = DT_REG;
-    }
-    entries.push_back(std::move(entry));
-  }
-  return entries;
+  return list_directory(node, frames.names(), offset, limit, [&](std::uint64_t number) {
+    return ListedEntry{views::frame_name(frames, node.spec.name, number), DT_REG};
+  });
 }
 
 }  // namespace mdfs::fuse

@@ -7,6 +7,7 @@
 
 #include <utility>
 
+#include "fuse/listing.h"
 #include "fuse/shown_image.h"
 
 namespace mdfs::fuse {
@@ -70,13 +71,10 @@ Result<std::string> iiif_text(volume::Volume& volume, const NodeSpec& spec) {
 }
 
 std::vector<volume::DirectoryEntry> read_iiif_directory(const Node& node, std::uint64_t offset, std::size_t limit) {
-  std::vector<std::pair<std::string_view, std::uint8_t>> names = {{".", DT_DIR}, {"..", DT_DIR}};
-  if (node.spec.iiif.kind == IiifKind::kService) names.emplace_back(views::kIiifInfoName, DT_REG);
-  std::vector<volume::DirectoryEntry> entries;
-  for (; offset < names.size() && entries.size() < limit; ++offset)
-    entries.push_back(
-        {.name = std::string(names[offset].first), .ino = node.id, .type = names[offset].second, .cookie = offset + 1});
-  return entries;
+  const bool is_service = node.spec.iiif.kind == IiifKind::kService;
+  return list_directory(node, is_service ? 1 : 0, offset, limit, [](std::uint64_t) {
+    return ListedEntry{std::string(views::kIiifInfoName), DT_REG};
+  });
 }
 
 }  // namespace mdfs::fuse

@@ -10,6 +10,7 @@
 
 #include "fuse/frame_nodes.h"
 #include "fuse/iiif_nodes.h"
+#include "fuse/listing.h"
 #include "fuse/reply.h"
 #include "fuse/shown_image.h"
 #include "fuse/zarr_nodes.h"
@@ -472,7 +473,6 @@ bool lists_records(const Node& node) {
 
 Result<std::vector<volume::DirectoryEntry>> read_view_directory(Server& server, const Node& node, std::uint64_t offset,
                                                                 std::size_t limit, const engine::Stop& stop) {
-  std::vector<volume::DirectoryEntry> entries;
   if (node.spec.kind == NodeKind::kZarrDirectory)
     return read_zarr_directory(server.volume(), node, offset, limit, stop);
   if (node.spec.kind == NodeKind::kIiifDirectory) return read_iiif_directory(node, offset, limit);
@@ -480,6 +480,7 @@ Result<std::vector<volume::DirectoryEntry>> read_view_directory(Server& server, 
   if (node.spec.kind == NodeKind::kZoomDirectory) return read_zoom_directory(server.volume(), node, offset, limit);
   if (node.spec.kind == NodeKind::kMirror) {
     MDFS_TRY_ASSIGN(auto real, server.volume().read_directory(node.spec.ino, offset, limit));
+    std::vector<volume::DirectoryEntry> entries;
     for (volume::DirectoryEntry& entry : real) {
       if (entry.type == DT_REG) {
         const auto attributes = server.volume().attributes(entry.ino);
@@ -493,29 +494,27 @@ Result<std::vector<volume::DirectoryEntry>> read_view_directory(Server& server, 
     }
     return entries;
   }
-  std::vector<std::pair<std::string, std::uint8_t>> names = {{".", DT_DIR}, {"..", DT_DIR}};
-  if (node.spec.kind == NodeKind::kControl) names.emplace_back(kMirrorName, DT_DIR);
+  std::vector<ListedEntry> names;
+  if (node.spec.kind == NodeKind::kControl) names.push_back({std::string(kMirrorName), DT_DIR});
   if (node.spec.kind == NodeKind::kView) {
-    names.emplace_back(kInfoName, DT_REG);
-    names.emplace_back(node.spec.name + ".npy", DT_REG);
-    names.emplace_back(data_file_of(node.spec.name), DT_REG);
+    names.push_back({std::string(kInfoName), DT_REG});
+    names.push_back({node.spec.name + ".npy", DT_REG});
+    names.push_back({data_file_of(node.spec.name), DT_REG});
     MDFS_TRY_ASSIGN(const volume::ImageInfo info, server.volume().image_info(node.spec.ino));
     if (views::TiffLayout::of(info.geometry).ok())
-      names.emplace_back(fmt::format("{}.{}", node.spec.name, kTiffSuffix), DT_REG);
+      names.push_back({fmt::format("{}.{}", node.spec.name, kTiffSuffix), DT_REG});
     for (const views::HeaderFormat format : views::kHeaderFormats)
       if (views::check_header(info.geometry, format, data_file_of(node.spec.name)).ok())
-        names.emplace_back(fmt::format("{}.{}", node.spec.name, views::suffix(format)), DT_REG);
-    names.emplace_back(kWindowsName, DT_DIR);
-    names.emplace_back(views::kZarrName, DT_DIR);
+        names.push_back({fmt::format("{}.{}", node.spec.name, views::suffix(format)), DT_REG});
+    names.push_back({std::string(kWindowsName), DT_DIR});
+    names.push_back({std::string(views::kZarrName), DT_DIR});
     MDFS_TRY_ASSIGN(const views::ShownImage image, shown_image(server.volume(), node.spec.ino));
-    if (has_frames(image, node.spec.name)) names.emplace_back(views::kFramesName, DT_DIR);
-    for (const auto& [name, type] : zoom_names_in_view(image)) names.emplace_back(name, type);
+    if (has_frames(image, node.spec.name)) names.push_back({std::string(views::kFramesName), DT_DIR});
+    for (const auto& [name, type] : zoom_names_in_view(image)) names.push_back({std::string(name), type});
     // Nobody can open a longer name.
-    std::erase_if(names, [](const auto& entry) { return entry.first.size() > NAME_MAX; });
+    std::erase_if(names, [](const auto& entry) { return entry.name.size() > NAME_MAX; });
   }
-  for (std::uint64_t i = offset; i < names.size() && entries.size() < limit; ++i)
-    entries.push_back({.name = names[i].first, .ino = node.id, .type = names[i].second, .cookie = i + 1});
-  return entries;
+  return list_directory(node, names.size(), offset, limit, [&](std::uint64_t number) { return names[number]; });
 }
 
 }  // namespace mdfs::fuse

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "fuse/listing.h"
 #include "geometry/level.h"
 #include "views/zarr_chunk.h"
 #include "views/zarr_json.h"
@@ -19,8 +20,6 @@ namespace {
 using geometry::Geometry;
 using views::ZarrKind;
 using views::ZarrName;
-
-constexpr std::uint64_t kDots = 2;  // "." and ".." come before all other entries
 
 NodeSpec spec_of(volume::Ino image, NodeId directory, const ZarrName& zarr) {
   const bool is_file = !views::is_directory(zarr.kind);
@@ -185,27 +184,25 @@ Result<std::vector<volume::DirectoryEntry>> read_zarr_directory(volume::Volume& 
   MDFS_TRY_ASSIGN(const LevelOfImage level, level_of(volume, node.spec));
   const Geometry& geometry = level.geometry;
   if (!views::is_inside(geometry, directory)) return Error{Errc::kNotFound, node.spec.canonical};
-  std::vector<volume::DirectoryEntry> entries;
-  const auto add = [&](std::string name, std::uint8_t type, std::uint64_t number) {
-    entries.push_back({.name = std::move(name), .ino = node.id, .type = type, .cookie = number + 1});
-  };
   if (directory.kind != ZarrKind::kChunks) {
-    std::vector<std::pair<std::string, std::uint8_t>> all = {
-        {".", DT_DIR}, {"..", DT_DIR}, {std::string(views::kZarrMetadataName), DT_REG}};
+    std::vector<ListedEntry> all = {{std::string(views::kZarrMetadataName), DT_REG}};
     if (directory.kind == ZarrKind::kArray) {
-      all.emplace_back(views::kZarrChunksName, DT_DIR);
+      all.push_back({std::string(views::kZarrChunksName), DT_DIR});
     } else {
-      for (unsigned n = 0; n <= level.stored.count; ++n) all.emplace_back(std::to_string(n), DT_DIR);
+      for (unsigned n = 0; n <= level.stored.count; ++n) all.push_back({std::to_string(n), DT_DIR});
     }
-    for (std::uint64_t i = offset; i < all.size() && entries.size() < limit; ++i) add(all[i].first, all[i].second, i);
-    return entries;
+    return list_directory(node, all.size(), offset, limit, [&](std::uint64_t number) { return all[number]; });
   }
-  for (; offset < kDots && entries.size() < limit; ++offset) add(offset == 0 ? "." : "..", DT_DIR, offset);
+  // Which chunks exist is in the tree: their numbers have gaps.
+  std::vector<volume::DirectoryEntry> entries =
+      list_directory(node, 0, offset, limit, [](std::uint64_t) { return ListedEntry(); });
   if (entries.size() == limit) return entries;
+  const std::uint64_t first = std::max(offset, kDots) - kDots;
   MDFS_TRY_ASSIGN(const std::vector<std::uint64_t> numbers,
-                  numbers_from(volume, geometry, node.spec, offset - kDots, limit - entries.size(), stop));
+                  numbers_from(volume, geometry, node.spec, first, limit - entries.size(), stop));
   const std::uint8_t type = views::holds_chunks(geometry, directory) ? DT_REG : DT_DIR;
-  for (const std::uint64_t number : numbers) add(std::to_string(number), type, number + kDots);
+  for (const std::uint64_t number : numbers)
+    entries.push_back({.name = std::to_string(number), .ino = node.id, .type = type, .cookie = number + kDots + 1});
   return entries;
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "fuse/iiif_nodes.h"
+#include "fuse/listing.h"
 #include "fuse/shown_image.h"
 
 namespace mdfs::fuse {
@@ -34,11 +35,6 @@ NodeSpec zoom_spec(const Node& directory, const ZoomName& zoom) {
 using Name = std::pair<std::string_view, std::uint8_t>;
 constexpr std::array kOfPicture = {Name{views::kZoomDescriptionName, DT_REG}, Name{views::kZoomTilesName, DT_DIR},
                                    Name{views::kIiifName, DT_DIR}};
-
-struct Listed {
-  std::string name;
-  std::uint8_t type = DT_DIR;
-};
 
 // What a directory lists beside its dots: `count` entries, made one by one, because there may be many.
 class Entries {
@@ -70,7 +66,7 @@ class Entries {
     return 0;
   }
 
-  Listed at(std::uint64_t number) const {
+  ListedEntry at(std::uint64_t number) const {
     if (directory_.kind == ZoomKind::kPlanes) return {.name = image_.axes.substr(axes_[number], 1), .type = DT_DIR};
     if (directory_.kind == ZoomKind::kPlane && number == kOfPicture.size())
       return {.name = std::string(kWindowsName), .type = DT_DIR};
@@ -155,14 +151,7 @@ Result<std::vector<volume::DirectoryEntry>> read_zoom_directory(volume::Volume& 
   MDFS_TRY_ASSIGN(const views::ShownImage image, shown_image(volume, node.spec.ino));
   MDFS_TRY(views::check_zoom_name(image, node.spec.zoom));
   MDFS_TRY_ASSIGN(const Entries all, Entries::of(image, node.spec.zoom));
-  std::vector<volume::DirectoryEntry> entries;
-  constexpr std::uint64_t kFirst = 2;  // "." and ".." come before all other entries
-  for (; entries.size() < limit && offset < kFirst + all.count(); ++offset) {
-    Listed entry{.name = offset == 0 ? "." : "..", .type = DT_DIR};
-    if (offset >= kFirst) entry = all.at(offset - kFirst);
-    entries.push_back({.name = std::move(entry.name), .ino = node.id, .type = entry.type, .cookie = offset + 1});
-  }
-  return entries;
+  return list_directory(node, all.count(), offset, limit, [&](std::uint64_t number) { return all.at(number); });
 }
 
 }  // namespace mdfs::fuse
