@@ -101,8 +101,7 @@ void reply_xattr(fuse_req_t req, ConstBytes value, std::size_t size) {
 }
 
 // The only attribute of a virtual file or directory: the access list of the image, or of the mirrored directory, for
-// the kernel's check of permissions. Readers of an image may enter its views, and its
-// writers make chunks.
+// the kernel's check of permissions. Readers of an image may enter its views, and its writers make chunks.
 Result<ByteVector> view_xattr(Server& server, fuse_ino_t ino, std::string_view name) {
   const auto node = server.nodes().find(ino);
   if (!node || node->spec.kind == NodeKind::kControl || name != volume::kAccessAclName) return Error{Errc::kNoData, ""};

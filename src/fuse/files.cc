@@ -333,8 +333,11 @@ void op_write(fuse_req_t req, fuse_ino_t ino, const char* bytes, std::size_t siz
   const bool direct = handle.direct || (fi->flags & O_DIRECT) != 0;
   if (!direct || fi->writepage) server.filled_pages().note_fill(ino, !handle.fills_pages.exchange(true));
   const bool append = !fi->writepage && (fi->flags & O_APPEND) != 0;
+  const auto note_failure = [&](Errc code) {
+    if (!direct && !fi->writepage) server.failed_writes().note(ino, code);
+  };
   const auto fail = [&](const Error& error) {
-    if (!direct && !fi->writepage) server.failed_writes().note(ino, error.code);
+    note_failure(error.code);
     reply_error(req, error);
   };
   // Stores through a mapping leave set-uid, as on ext4.
@@ -343,7 +346,7 @@ void op_write(fuse_req_t req, fuse_ino_t ino, const char* bytes, std::size_t siz
   const auto begun = TraceRecorder::Clock::now();
   const auto count = server.volume().write(ino, at, from, append, stop_of(req));
   if (!count.ok()) return fail(count.error());
-  if (*count < size && !direct && !fi->writepage) server.failed_writes().note(ino, Errc::kNoSpace);
+  if (*count < size) note_failure(Errc::kNoSpace);
   if (server.trace() != nullptr) server.trace()->bytes(server.volume(), ino, at, *count, true, begun, caller_pid(req));
   if (fi->writepage) {
     // The kernel takes any count as a success of the write-back, and forgets the pages: a part is an error.

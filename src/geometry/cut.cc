@@ -212,8 +212,7 @@ Status check(const Geometry& geometry, const CutPlane& plane) {
   for (unsigned axis = 0; axis < geometry.rank; ++axis) {
     if (geometry.shape[axis] == 0)
       return Error{Errc::kOutOfRange, fmt::format("the image is empty along axis {}", geometry.axes[axis])};
-    const bool is_space = kSpaceAxes.find(geometry.axes[axis]) != std::string_view::npos;
-    if (!is_space && plane.window.start[axis] >= geometry.shape[axis])
+    if (!is_space_axis(geometry.axes[axis]) && plane.window.start[axis] >= geometry.shape[axis])
       return Error{Errc::kOutOfRange, fmt::format("{} along axis {} is not in 0..{}", plane.window.start[axis],
                                                   geometry.axes[axis], geometry.shape[axis] - 1)};
   }

@@ -185,15 +185,13 @@ Result<WindowName> parse_window_name(const ShownImage& image, std::string_view n
     result.level = window.level;
     result.padding = window.padding;
   }
-  if (found->channels != kAnyArray) {
+  if (found->channels != kAnyArray || found->format == Format::kTif) {
     MDFS_TRY_ASSIGN(const Geometry level, level_of(geometry, result));
     MDFS_TRY_ASSIGN(const ShownArray shown, shown_by(level, result));
-    MDFS_TRY(find_raster(level, shown, *found, is_ranged(image, result.format)));
-  }
-  if (found->format == Format::kTif) {
-    MDFS_TRY_ASSIGN(const Geometry level, level_of(geometry, result));
-    MDFS_TRY_ASSIGN(const ShownArray shown, shown_by(level, result));
-    MDFS_TRY(tiff_of(level, shown));
+    if (found->format == Format::kTif)
+      MDFS_TRY(tiff_of(level, shown));
+    else
+      MDFS_TRY(find_raster(level, shown, *found, is_ranged(image, result.format)));
   }
   // Raw bytes have no axes: a single index and a length of one are the same bytes.
   if (result.format == Format::kRaw) result.window.single = {};
@@ -228,12 +226,15 @@ std::string to_name(const Geometry& geometry, const WindowName& name) {
 }
 
 Result<Geometry> level_of(const Geometry& image, const WindowName& name) {
-  if (name.plane && (name.plane->axis >= image.rank || name.plane->index >= image.shape[name.plane->axis]))
+  const auto level_in = [&](const Geometry& base) -> Result<Geometry> {
+    if (name.level > geometry::level_count(base))
+      return Error{Errc::kOutOfRange, fmt::format("the image has no level {}", name.level)};
+    return geometry::level_geometry(base, name.level);
+  };
+  if (!name.plane) return level_in(image);
+  if (name.plane->axis >= image.rank || name.plane->index >= image.shape[name.plane->axis])
     return Error{Errc::kOutOfRange, "the image has no such plane"};
-  const Geometry base = name.plane ? geometry::plane_geometry(image, name.plane->axis) : image;
-  if (name.level > geometry::level_count(base))
-    return Error{Errc::kOutOfRange, fmt::format("the image has no level {}", name.level)};
-  return geometry::level_geometry(base, name.level);
+  return level_in(geometry::plane_geometry(image, name.plane->axis));
 }
 
 Result<Raster> raster_of(const ShownImage& image, const WindowName& name) {
