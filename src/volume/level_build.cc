@@ -188,8 +188,13 @@ Result<VolumeImpl::LevelState> VolumeImpl::need_extents(LevelJob& job, unsigned 
     const std::lock_guard lock(mutex);
     if (!end) end = std::move(state);
   };
-  level_tasks_.parallel_for(geometry::extent_count(geometry.rank, count), need);
+  level_tasks().parallel_for(geometry::extent_count(geometry.rank, count), need);
   return end ? *std::move(end) : LevelState::kBuilt;
+}
+
+engine::TaskPool& VolumeImpl::level_tasks() {
+  std::call_once(level_tasks_begun_, [&] { level_tasks_ = std::make_unique<engine::TaskPool>(kLevelThreads); });
+  return *level_tasks_;
 }
 
 // ---- in the background

@@ -253,6 +253,7 @@ class VolumeImpl final : public MaintainedVolume {
   Result<LevelState> read_level_once(Inode& inode, LevelJob& job, const LevelSink& sink);
   Result<LevelState> need_extent(LevelJob& job, unsigned level, const geometry::Coord& extent);
   Result<LevelState> need_extents(LevelJob& job, unsigned level, const geometry::SampleBox& box);
+  engine::TaskPool& level_tasks();
   std::mutex& level_mutex(const LevelJob& job, unsigned level, const geometry::Coord& extent);
   Result<LevelState> build_extent(LevelJob& job, unsigned level, const geometry::Coord& extent);
   Result<LevelState> store_extent(LevelJob& job, unsigned level, const geometry::Window& window, ConstBytes samples,
@@ -362,7 +363,8 @@ class VolumeImpl final : public MaintainedVolume {
   std::thread reaper_, committer_, finalizer_, discarder_;
 
   static constexpr unsigned kLevelThreads = 3;  // beside the one that needs the extents
-  engine::TaskPool level_tasks_{kLevelThreads};
+  std::once_flag level_tasks_begun_;
+  std::unique_ptr<engine::TaskPool> level_tasks_;  // made when extents of levels are first built
 };
 
 }  // namespace mdfs::volume
