@@ -22,7 +22,7 @@ void put_number(ByteVector& into, std::uint64_t value, std::size_t bytes) {
 // before the fields, sorted with them.
 ByteVector directory_with(std::uint64_t at, bool wide, const std::vector<std::pair<std::uint16_t, ByteVector>>& entries,
                           const std::vector<TiffValues>& fields, std::uint64_t next) {
-  const std::size_t width = wide ? 8 : 4, before = wide ? 8 : 2, each = wide ? 20 : 12;
+  const auto [before, each, width] = tiff_form(wide);
   const std::uint64_t behind = at + before + (entries.size() + fields.size()) * each + width;
   std::vector<std::pair<std::uint16_t, ByteVector>> all = entries;
   ByteVector values;
@@ -71,7 +71,7 @@ Status add_geo_fields(tools::File& file, const std::string& text) {
   FileBytes bytes(file, size);
   MDFS_TRY_ASSIGN(const TiffFile tiff, parse_tiff(bytes, file.name()));
   if (tiff.big_endian) return {Errc::kNotSupported, file.name() + ": big-endian TIFF"};
-  const std::size_t width = tiff.wide ? 8 : 4, before = tiff.wide ? 8 : 2, each = tiff.wide ? 20 : 12;
+  const auto [before, each, width] = tiff_form(tiff.wide);
   ByteVector old(before);
   const std::uint64_t first = tiff.directories.front();
   MDFS_TRY(bytes.read_at(first, old));

@@ -140,7 +140,7 @@ class Walk {
   }
 
   Result<std::uint64_t> read_fields(std::uint64_t at) {
-    const std::uint64_t before = wide_ ? 8 : 2, each = wide_ ? 20 : 12, behind = wide_ ? 8 : 4;
+    const auto [before, each, behind] = tiff_form(wide_);
     if (!inside(at, before, bytes_.size())) return cut_short("its directory", at + before);
     MDFS_TRY_ASSIGN(const std::uint64_t count, number_at(at, before));
     if (count == 0 || count > kMaxFields) return damaged(fmt::format("a directory of {} fields", count));
@@ -155,7 +155,7 @@ class Walk {
   Status field(std::uint64_t at) {
     MDFS_TRY_ASSIGN(const std::uint64_t tag, number_at(at, 2));
     MDFS_TRY_ASSIGN(const std::uint64_t type, number_at(at + 2, 2));
-    const std::size_t width = wide_ ? 8 : 4;
+    const std::size_t width = tiff_form(wide_).offset;
     TiffField field;
     MDFS_TRY_ASSIGN(field.count, number_at(at + 4, width));
     if (type >= kTypeBytes.size() || kTypeBytes[type] == 0) return {};
@@ -394,7 +394,7 @@ Result<std::vector<TiffChunk>> read_tiff_chunks(ByteSource& bytes, const TiffFil
 
 Result<std::vector<TiffValues>> read_tiff_values(ByteSource& bytes, const TiffFile& file, std::uint64_t page,
                                                  std::span<const std::uint16_t> tags) {
-  const std::size_t before = file.wide ? 8 : 2, each = file.wide ? 20 : 12, width = file.wide ? 8 : 4;
+  const TiffForm form = tiff_form(file.wide);
   const auto number = [&](std::uint64_t at, std::size_t length) -> Result<std::uint64_t> {
     std::array<std::byte, 8> value{};
     if (!inside(at, length, bytes.size())) return std::uint64_t{0};
@@ -403,19 +403,19 @@ Result<std::vector<TiffValues>> read_tiff_values(ByteSource& bytes, const TiffFi
   };
   std::vector<TiffValues> found;
   const std::uint64_t directory = file.directories.at(page);
-  MDFS_TRY_ASSIGN(const std::uint64_t fields, number(directory, before));
+  MDFS_TRY_ASSIGN(const std::uint64_t fields, number(directory, form.count));
   for (std::uint64_t i = 0; i < std::min(fields, kMaxFields); ++i) {
-    const std::uint64_t at = directory + before + i * each;
+    const std::uint64_t at = directory + form.count + i * form.field;
     TiffValues values;
     MDFS_TRY_ASSIGN(const std::uint64_t tag, number(at, 2));
     MDFS_TRY_ASSIGN(const std::uint64_t type, number(at + 2, 2));
-    MDFS_TRY_ASSIGN(values.count, number(at + 4, width));
+    MDFS_TRY_ASSIGN(values.count, number(at + 4, form.offset));
     if (std::find(tags.begin(), tags.end(), tag) == tags.end() || type >= kTypeBytes.size()) continue;
     const auto length = checked_mul(values.count, kTypeBytes[type]);
     if (!length || *length == 0) continue;
-    std::uint64_t place = at + 4 + width;
-    if (*length > width) {
-      MDFS_TRY_ASSIGN(place, number(place, width));
+    std::uint64_t place = at + 4 + form.offset;
+    if (*length > form.offset) {
+      MDFS_TRY_ASSIGN(place, number(place, form.offset));
     }
     if (!inside(place, *length, bytes.size())) continue;
     values.tag = static_cast<std::uint16_t>(tag);

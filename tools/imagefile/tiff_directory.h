@@ -39,6 +39,12 @@ struct TiffChunk {
   std::uint64_t at = 0, length = 0;
 };
 
+// Bytes of the parts of a directory: the number of its fields, a field, and an offset in it.
+struct TiffForm {
+  std::size_t count, field, offset;
+};
+constexpr TiffForm tiff_form(bool wide) { return wide ? TiffForm{8, 20, 8} : TiffForm{2, 12, 4}; }
+
 struct TiffFile {
   std::uint64_t pages = 0;
   std::vector<std::uint64_t> directories;  // where that of each page lies
