@@ -88,16 +88,20 @@ class Precompiled:
 
     MOST = 8
 
-    def __init__(self, root, folder, todo):
+    def __init__(self, root, folder, todo, pool):
+        self.folder = folder
         self.compiler = todo[0][2] if todo else []
         self.needs = {header: system_headers(root, header, set()) for _, header, _, _ in todo}
-        self.made = {}
-        for headers in shared_sets(list(self.needs.values()), self.MOST):
-            path = folder / f"set{len(self.made)}.h"
-            path.write_text("".join(f"#include <{name}>\n" for name in sorted(headers)))
-            command = self.compiler + ["-x", "c++-header", str(path), "-o", f"{path}.gch"]
-            if subprocess.run(command, capture_output=True, check=False).returncode == 0:
-                self.made[headers] = path
+        sets = shared_sets(list(self.needs.values()), self.MOST)
+        paths = pool.map(self.precompile, range(len(sets)), sets)
+        self.made = {headers: path for headers, path in zip(sets, paths) if path}
+
+    def precompile(self, number, headers):
+        """The path to include; None if the set does not compile."""
+        path = self.folder / f"set{number}.h"
+        path.write_text("".join(f"#include <{name}>\n" for name in sorted(headers)))
+        command = self.compiler + ["-x", "c++-header", str(path), "-o", f"{path}.gch"]
+        return path if subprocess.run(command, capture_output=True, check=False).returncode == 0 else None
 
     def options(self, header, compiler):
         """For the compilation of a header: the largest set of which it includes everything itself."""
@@ -142,7 +146,8 @@ def check_tree(root, cache_file, c_compiler, cxx_compiler):
             todo.append((name, header, compiler, key))
     complaints = []
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        precompiled = Precompiled(root, pathlib.Path(folder), [job for job in todo if job[0].startswith("src/")])
+        precompiled = Precompiled(root, pathlib.Path(folder), [job for job in todo if job[0].startswith("src/")],
+                                  pool)
         results = pool.map(lambda job: compile_alone(job[1], job[2], precompiled), todo)
         for (name, _, _, key), (ok, text) in zip(todo, results):
             if ok:
