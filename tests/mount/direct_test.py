@@ -12,13 +12,12 @@ import tempfile
 import threading
 
 import harness
-from harness import make_image, write_all
+from harness import NOBODY, as_user, make_image, write_all
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 IO_SETUP, IO_DESTROY, IO_GETEVENTS, IO_SUBMIT = 206, 207, 208, 209  # of x86-64
 IOCB_PWRITE = 1
 BYTES = 64 << 10
-NOBODY = 65534
 
 
 class AsyncWriter:
@@ -86,20 +85,6 @@ class Direct(harness.MountTest):
                 thread.join()
         self.assertEqual(old, 0)
 
-    def as_nobody(self, groups, work):
-        """What `work` returns in a process of an ordinary user, who is in these groups: 0, or an errno."""
-        child = os.fork()
-        if child == 0:
-            try:
-                os.setgroups(groups)
-                os.setgid(NOBODY)
-                os.setuid(NOBODY)
-                work()
-                os._exit(0)
-            except OSError as error:
-                os._exit(error.errno)
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
     def changes(self, name):
         """Every way to change the bytes or the size of a file or image."""
         def opened(change, flags=os.O_RDWR):
@@ -160,7 +145,7 @@ class Direct(harness.MountTest):
                         if groups is None:
                             work()
                         else:
-                            self.assertEqual(self.as_nobody(groups, work), 0, (name, what))
+                            self.assertEqual(as_user(work, groups=groups), 0, (name, what))
                         expected = mode
                         if who != "root" and what != "mapping":  # as on ext4, a store leaves them
                             expected &= ~0o4000
@@ -207,7 +192,7 @@ class Direct(harness.MountTest):
 
             def change(after=after):
                 os.chown(name, *after)
-            error = change() if groups is None else self.as_nobody(groups, change)
+            error = change() if groups is None else as_user(change, groups=groups)
             now = os.stat(name)
             yield (f"{mode:o} {before} by {groups} to {after}: error {error or 0}, "
                    f"{stat.S_IMODE(now.st_mode):o} {now.st_uid}:{now.st_gid}")
@@ -241,7 +226,7 @@ class Direct(harness.MountTest):
             os.chmod(self.at("file"), 0o2777)
             def set_list():
                 os.setxattr(self.at("file"), "system.posix_acl_access", acl)
-            self.assertEqual(self.as_nobody(groups, set_list), 0)
+            self.assertEqual(as_user(set_list, groups=groups), 0)
             self.assertEqual(bool(os.stat(self.at("file")).st_mode & stat.S_ISGID), stays)
 
 

@@ -149,6 +149,27 @@ def with_rings(options):
     return options + ",io_uring=on"
 
 
+NOBODY = 65534
+
+
+def as_user(call, *arguments, uid=NOBODY, groups=()):
+    """The error number that the call meets in a process without privileges, 0 for none."""
+    child = os.fork()
+    if child == 0:
+        number = 255
+        try:
+            os.setgroups(list(groups))
+            os.setgid(uid)
+            os.setuid(uid)
+            call(*arguments)
+            number = 0
+        except OSError as error:
+            number = error.errno
+        finally:
+            os._exit(number)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
 class Mounted:
     """A new volume, mounted. Its disks lie in a folder of the name `below`."""
 

@@ -14,7 +14,7 @@ import threading
 import time
 
 import harness
-from harness import read_all, run, write_all
+from harness import as_user, read_all, run, write_all
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 RENAME_NOREPLACE, RENAME_EXCHANGE = 1, 2
@@ -238,17 +238,7 @@ class Posix(harness.MountTest):
 
     def as_nobody(self, call, *arguments):
         """Runs it as another user, in a child; raises the OSError that it met."""
-        child = os.fork()
-        if child == 0:
-            try:
-                os.setgroups([])
-                os.setgid(65534)
-                os.setuid(65534)
-                call(*arguments)
-                os._exit(0)
-            except OSError as error:
-                os._exit(error.errno)
-        number = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        number = as_user(call, *arguments)
         if number:
             raise OSError(number, os.strerror(number))
 

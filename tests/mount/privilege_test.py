@@ -11,30 +11,11 @@ import subprocess
 import unittest
 
 import harness
-from harness import MDFS, Mounted, bind, make_image, read_all, run, write_all
+from harness import MDFS, NOBODY, Mounted, as_user, bind, make_image, read_all, run, write_all
 
-NOBODY = 65534
 SIDE = 64
 VIEWS = ("{0}", "{0}@/win/y0+8,x0+8.npy", "{0}@/win/y0+8,x0+8.raw", "{0}@/win/y3.raw", "{0}@/info.json", "{0}@/{1}.npy",
          "{0}@/ome.zarr/zarr.json", "{0}@/ome.zarr/0/zarr.json", "{0}@/ome.zarr/0/c/0/0")
-
-
-def as_user(call, *arguments, uid=NOBODY, groups=()):
-    """The error number that the call meets in a process without privileges, 0 for none."""
-    child = os.fork()
-    if child == 0:
-        number = 255
-        try:
-            os.setgroups(list(groups))
-            os.setgid(uid)
-            os.setuid(uid)
-            call(*arguments)
-            number = 0
-        except OSError as error:
-            number = error.errno
-        finally:
-            os._exit(number)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def views(path):

@@ -12,7 +12,7 @@ import threading
 import uuid
 
 import harness
-from harness import make_image, read_all, run, write_all
+from harness import as_user, make_image, read_all, run, write_all
 
 try:
     import numpy as np
@@ -23,7 +23,6 @@ except ImportError:
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 from zarr_reader import ZarrArray, in_array_order  # noqa: E402  the path comes first
 
-NOBODY = 65534
 F_OFD_SETLKW = 38
 
 
@@ -359,16 +358,16 @@ class ZarrWrite(harness.MountTest):
             for number, client in enumerate(CLIENTS):
                 with self.subTest(mode=oct(mode), client=client):
                     before = read_all(path)
-                    error = as_nobody(CLIENTS[client], path, bytes([mode % 251, number]) * 128)
+                    error = as_user(CLIENTS[client], path, bytes([mode % 251, number]) * 128)
                     self.assertEqual(error, 0 if allowed else errno.EACCES)
                     self.assertEqual(read_all(path), bytes([mode % 251, number]) * 128 if allowed else before)
-            self.assertEqual(as_nobody(os.unlink, path), 0 if allowed else errno.EACCES)
+            self.assertEqual(as_user(os.unlink, path), 0 if allowed else errno.EACCES)
             by_zarr_python(path, b"r" * 256)
         # A file that another user has staged is that user's.
         write_all(partial, b"x" * 256)
         for call, arguments in ((os.rename, (partial, path)), (os.unlink, (partial,))):
-            self.assertEqual(as_nobody(call, *arguments), errno.EPERM)
-        self.assertEqual(as_nobody(overwrite, partial), errno.EACCES)
+            self.assertEqual(as_user(call, *arguments), errno.EPERM)
+        self.assertEqual(as_user(overwrite, partial), errno.EACCES)
         os.rename(partial, path)
         self.assertEqual(read_all(path), b"x" * 256)
 
@@ -382,7 +381,7 @@ class ZarrWrite(harness.MountTest):
             for number in range(2000):
                 fd = os.open(f"{path}.{number}.partial", os.O_WRONLY | os.O_CREAT)
                 os.write(fd, b"x")
-        self.assertIn(as_nobody(hoard), (errno.ENOSPC, errno.EMFILE))
+        self.assertIn(as_user(hoard), (errno.ENOSPC, errno.EMFILE))
 
         def keep():
             fds = []
@@ -391,7 +390,7 @@ class ZarrWrite(harness.MountTest):
         import resource  # pylint: disable=import-outside-toplevel
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, hard), hard))
-        self.assertEqual(as_nobody(keep), errno.ENOSPC)
+        self.assertEqual(as_user(keep), errno.ENOSPC)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
         by_zarr_python(path, b"y" * (1 << 20))
         self.assertEqual(read_all(path), b"y" * (1 << 20))
@@ -462,24 +461,6 @@ def by_lock_until_done(path, data):
             return
         finally:
             os.close(lock)
-
-
-def as_nobody(call, *arguments):
-    """The error number that the call meets in a process without privileges, 0 for none."""
-    child = os.fork()
-    if child == 0:
-        number = 255
-        try:
-            os.setgroups([])
-            os.setgid(NOBODY)
-            os.setuid(NOBODY)
-            call(*arguments)
-            number = 0
-        except OSError as error:
-            number = error.errno
-        finally:
-            os._exit(number)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 if __name__ == "__main__":

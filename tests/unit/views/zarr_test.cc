@@ -199,14 +199,8 @@ TEST(ZarrJson, AxesThatOmeHasNoPlaceForGiveAPlainGroup) {
   EXPECT_FALSE(is_ome("ab", 1));
 }
 
-class ZarrChunkTest : public ::testing::Test {
- protected:
-  test::FakeVolume volume_;
-  int images_ = 0;
-};
-
-// Any rank, shape and extent: what is written as a chunk is read as one, without what lies outside.
-RC_GTEST_FIXTURE_PROP(ZarrChunkTest, AWrittenChunkBecomesTheExtent, ()) {
+// An image of any rank, shape, extent and channels, and an extent of it.
+std::pair<Geometry, geometry::Coord> any_chunk() {
   const unsigned rank = *rc::gen::inRange(1u, 4u);
   Geometry geometry = make(std::string("zyx").substr(3 - rank), {}, *rc::gen::element(1u, 3u),
                            *rc::gen::element(ElementType::kU8, ElementType::kU16));
@@ -216,6 +210,19 @@ RC_GTEST_FIXTURE_PROP(ZarrChunkTest, AWrittenChunkBecomesTheExtent, ()) {
     geometry.extent[axis] = *rc::gen::inRange<std::uint64_t>(1, 12);
     at[axis] = *rc::gen::inRange<std::uint64_t>(0, geometry.grid()[axis]);
   }
+  return {geometry, at};
+}
+
+class ZarrChunkTest : public ::testing::Test {
+ protected:
+  test::FakeVolume volume_;
+  int images_ = 0;
+};
+
+// Any rank, shape and extent: what is written as a chunk is read as one, without what lies outside.
+RC_GTEST_FIXTURE_PROP(ZarrChunkTest, AWrittenChunkBecomesTheExtent, ()) {
+  const auto [geometry, at] = any_chunk();
+  const unsigned rank = geometry.rank;
   const volume::Ino ino = volume_.add_image("image" + std::to_string(++images_), geometry);
   const ByteVector before = volume_.bytes(ino);
   const auto pool = std::move(*StagingPool::open(std::filesystem::temp_directory_path().string(), {}));
@@ -274,15 +281,8 @@ TEST_F(ZarrChunkTest, ARemovedChunkIsZeros) {
 
 // Any rank, shape, extent, channels and piece: the bytes of the extent as a plain array, zero outside the image.
 RC_GTEST_FIXTURE_PROP(ZarrChunkTest, AChunkIsItsExtentPaddedWithZeros, ()) {
-  const unsigned rank = *rc::gen::inRange(1u, 4u);
-  Geometry geometry = make(std::string("zyx").substr(3 - rank), {}, *rc::gen::element(1u, 3u),
-                           *rc::gen::element(ElementType::kU8, ElementType::kU16));
-  geometry::Coord at{};
-  for (unsigned axis = 0; axis < rank; ++axis) {
-    geometry.shape[axis] = *rc::gen::inRange<std::uint64_t>(1, 30);
-    geometry.extent[axis] = *rc::gen::inRange<std::uint64_t>(1, 12);
-    at[axis] = *rc::gen::inRange<std::uint64_t>(0, geometry.grid()[axis]);
-  }
+  const auto [geometry, at] = any_chunk();
+  const unsigned rank = geometry.rank;
   const volume::Ino ino = volume_.add_image("image" + std::to_string(++images_), geometry);
   ByteVector& image = volume_.bytes(ino);
   for (std::size_t i = 0; i < image.size(); ++i) image[i] = static_cast<std::byte>(i * 7 % 255 + 1);
