@@ -85,7 +85,7 @@ SlabArena::Slab* SlabArena::reusable_slab(std::size_t piece) const {
 void SlabArena::cut(Slab& slab, std::size_t piece) {
   slab.piece = piece;
   slab.pieces = slab.bytes / piece;
-  slab.charge = slab.huge ? slab.bytes / slab.pieces : piece;
+  slab.charge = slab.huge ? huge_slab_charge(slab.bytes, piece) : piece;
   slab.idle.clear();
   slab.empty.clear();
   std::vector<std::uint32_t>& free = slab.huge ? slab.idle : slab.empty;
@@ -208,12 +208,18 @@ void SlabArena::put(const Piece& piece) {
   if (done != nullptr) unmap(done->data, done->bytes);
 }
 
+// A slab that is cut again can count more bytes than before: those that its old pieces left over.
 std::size_t SlabArena::growth(std::size_t wanted) const {
   const std::lock_guard lock(mutex_);
   const auto found = classes_.find(wanted);
   const SizeClass none;
   const SizeClass& size_class = found == classes_.end() ? none : found->second;
-  if (!size_class.with_idle.empty() || reusable_slab(wanted) != nullptr) return 0;
+  if (!size_class.with_idle.empty()) return 0;
+  if (const Slab* const slab = reusable_slab(wanted)) {
+    const std::size_t before = slab->idle.size() * slab->charge;
+    const std::size_t after = slab->bytes / wanted * huge_slab_charge(slab->bytes, wanted);
+    return after - std::min(before, after);
+  }
   if (!size_class.with_empty.empty()) return (*size_class.with_empty.begin())->charge;
   return takes_huge_slab(size_class, wanted) ? huge_slab_bytes(wanted) : wanted;
 }

@@ -107,6 +107,21 @@ TEST(SlabArenaTest, ASlabWithoutAPieceInUseServesAnotherClassWithoutNewPages) {
   for (const SlabArena::Piece& piece : kept) arena.put(piece);
 }
 
+// 85 pieces of 24 KiB are charged 2 MiB less 32 bytes; 512 pages are charged all of them.
+TEST(SlabArenaTest, ASlabThatIsCutAgainGrowsByWhatItsPiecesLeftOver) {
+  SlabArena arena(kLargestSlab);
+  const std::size_t one = 24 << 10, other = 4096;
+  std::vector<SlabArena::Piece> pieces, kept;
+  while (arena.used_bytes() < 16 * kMiB) pieces.push_back(arena.take(one));
+  while (arena.growth(other) < kHugePageBytes) kept.push_back(arena.take(other));
+  for (const SlabArena::Piece& piece : pieces) arena.put(piece);
+  const std::size_t before = arena.used_bytes() + arena.idle_bytes(), growth = arena.growth(other);
+  kept.push_back(arena.take(other));
+  EXPECT_EQ(growth, 32u);
+  EXPECT_EQ(arena.used_bytes() + arena.idle_bytes(), before + growth);
+  for (const SlabArena::Piece& piece : kept) arena.put(piece);
+}
+
 TEST(SlabArenaTest, WhatIsGivenBackIsNoMemoryOfTheProcess) {
   if (is_sanitized()) GTEST_SKIP() << "a sanitizer's memory would be counted";
   SlabArena arena(kLargestSlab);
@@ -224,9 +239,19 @@ RC_GTEST_PROP(SlabArenaTest, PiecesAreApartAndCounted, ()) {
     std::byte mark;
   };
   SlabArena arena(*rc::gen::element<std::size_t>(0, kHugePageBytes, kLargestSlab));
+  // An arena must not end before its pieces, also when an assertion leaves the function.
+  struct AllHeld {
+    SlabArena& arena;
+    std::vector<Held> pieces;
+    void put_all() {
+      for (const Held& one : pieces) arena.put(one.piece);
+      pieces.clear();
+    }
+    ~AllHeld() { put_all(); }
+  } all{arena, {}};
+  std::vector<Held>& held = all.pieces;
   std::mt19937_64 random(*rc::gen::arbitrary<std::uint64_t>());
   const std::vector<std::size_t> sizes = {4096, 24 << 10, 208 << 10, 256 << 10, 1152 << 10, 3 * kMiB};
-  std::vector<Held> held;
   for (int step = 0; step < 300; ++step) {
     const std::uint64_t choice = random() % 100;
     if (choice < 60 || held.empty()) {
@@ -258,7 +283,7 @@ RC_GTEST_PROP(SlabArenaTest, PiecesAreApartAndCounted, ()) {
     }
     RC_ASSERT(arena.used_bytes() == charged);
   }
-  for (const Held& one : held) arena.put(one.piece);
+  all.put_all();
   RC_ASSERT(arena.used_bytes() == 0u);
   arena.give_back(0);
   RC_ASSERT(arena.idle_bytes() == 0u);
