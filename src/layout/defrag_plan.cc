@@ -20,7 +20,7 @@ constexpr std::uint64_t kElsewhere = std::uint64_t{1} << 50;  // blocks that no 
 
 class Planner {
  public:
-  Planner(const LaidImage& image, std::span<const ExtentPlace> places, const RoomOf& room)
+  Planner(const ImageLayout& image, std::span<const ExtentPlace> places, const RoomOf& room)
       : image_(image),
         room_(room),
         now_(places.begin(), places.end()),
@@ -162,7 +162,7 @@ class Planner {
     return count_runs(now_, found_, image_.block_size, shares_);
   }
 
-  const LaidImage& image_;
+  const ImageLayout& image_;
   const RoomOf& room_;
   std::vector<ExtentPlace> now_;
   const std::vector<ExtentPlace> fresh_;
@@ -175,7 +175,7 @@ class Planner {
 
 }  // namespace
 
-std::vector<GroupMove> plan_defrag(const LaidImage& image, std::span<const ExtentPlace> places, const RoomOf& room) {
+std::vector<GroupMove> plan_defrag(const ImageLayout& image, std::span<const ExtentPlace> places, const RoomOf& room) {
   if (places.empty()) return {};
   return Planner(image, places, room).plan();
 }

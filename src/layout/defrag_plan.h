@@ -35,6 +35,6 @@ using RoomOf = std::function<std::uint64_t(unsigned disk)>;
 // Fragmented groups: each other group is judged on its own. It is moved if the windows around it lie in fewer runs in
 // sum; a single window may lie in more, as in a fresh copy. Later groups are judged as if earlier ones had been moved.
 // Groups in good order are left out. Deterministic; pure.
-std::vector<GroupMove> plan_defrag(const LaidImage& image, std::span<const ExtentPlace> places, const RoomOf& room);
+std::vector<GroupMove> plan_defrag(const ImageLayout& image, std::span<const ExtentPlace> places, const RoomOf& room);
 
 }  // namespace mdfs::layout

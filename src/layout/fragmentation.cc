@@ -43,7 +43,7 @@ double Fragmentation::read_per_needed() const { return ratio(double(read_blocks)
 double Fragmentation::factor() const { return ratio(double(runs), double(fresh_runs)); }
 double Fragmentation::imbalance() const { return ratio(busiest_blocks, fresh_busiest_blocks); }
 
-std::vector<ExtentPlace> fresh_places(const LaidImage& image, std::span<const ExtentPlace> places) {
+std::vector<ExtentPlace> fresh_places(const ImageLayout& image, std::span<const ExtentPlace> places) {
   std::vector<std::uint32_t> order(places.size());
   std::iota(order.begin(), order.end(), 0u);
   std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -69,7 +69,8 @@ std::vector<ExtentPlace> fresh_places(const LaidImage& image, std::span<const Ex
   return fresh;
 }
 
-Fragmentation fragmentation_of(const LaidImage& image, std::span<const ExtentPlace> places, std::size_t most_windows) {
+Fragmentation fragmentation_of(const ImageLayout& image, std::span<const ExtentPlace> places,
+                               std::size_t most_windows) {
   Fragmentation fragmentation;
   if (places.empty()) return fragmentation;
   fragmentation.extents = places.size();

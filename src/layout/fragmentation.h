@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "layout/laid_image.h"
+#include "layout/image_layout.h"
 
 namespace mdfs::layout {
 
@@ -44,10 +44,10 @@ struct Fragmentation {
 // (geometry/placement_score.h looks at all sides). For each shape the function draws windows around stored extents, up
 // to `most_windows` in all, and always the same ones for the same image. A fresh copy has every extent on the disk that
 // the placement names, in the order of Groups, contiguous in runs of Groups::run_of(), without holes. Pure.
-Fragmentation fragmentation_of(const LaidImage& image, std::span<const ExtentPlace> places,
+Fragmentation fragmentation_of(const ImageLayout& image, std::span<const ExtentPlace> places,
                                std::size_t most_windows = 1024);
 
 // The places of a fresh copy, in the order of `places`, from block 0 of each disk. Runs do not touch. Pure.
-std::vector<ExtentPlace> fresh_places(const LaidImage& image, std::span<const ExtentPlace> places);
+std::vector<ExtentPlace> fresh_places(const ImageLayout& image, std::span<const ExtentPlace> places);
 
 }  // namespace mdfs::layout

@@ -58,7 +58,7 @@ std::vector<Coord> window_shapes(unsigned rank, const Coord& grid) {
   return shapes;
 }
 
-WindowAt draw_window(const LaidImage& image, const Coord& shape, std::uint64_t seed,
+WindowAt draw_window(const ImageLayout& image, const Coord& shape, std::uint64_t seed,
                      const std::function<Coord(std::uint64_t draw)>& pick) {
   const std::uint64_t draw = mix(seed);
   const Coord around = pick(draw);
@@ -70,7 +70,7 @@ WindowAt draw_window(const LaidImage& image, const Coord& shape, std::uint64_t s
   return window;
 }
 
-ExtentFinder::ExtentFinder(const LaidImage& image, std::span<const ExtentPlace> places)
+ExtentFinder::ExtentFinder(const ImageLayout& image, std::span<const ExtentPlace> places)
     : rank_(image.rank), grid_(image.grid) {
   numbers_.reserve(places.size());
   for (std::uint32_t i = 0; i < places.size(); ++i) numbers_.emplace(key(places[i].index), i);

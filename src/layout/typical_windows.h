@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "layout/laid_image.h"
+#include "layout/image_layout.h"
 
 namespace mdfs::layout {
 
@@ -23,7 +23,7 @@ struct WindowAt {
 std::vector<geometry::Coord> window_shapes(unsigned rank, const geometry::Coord& grid);
 
 // A window of this shape, at a random position around the extent that `pick` returns for a number drawn from `seed`.
-WindowAt draw_window(const LaidImage& image, const geometry::Coord& shape, std::uint64_t seed,
+WindowAt draw_window(const ImageLayout& image, const geometry::Coord& shape, std::uint64_t seed,
                      const std::function<geometry::Coord(std::uint64_t draw)>& pick);
 
 std::uint64_t stored_blocks(const ExtentPlace& place, std::uint32_t block_size);
@@ -31,7 +31,7 @@ std::uint64_t stored_blocks(const ExtentPlace& place, std::uint32_t block_size);
 // Finds the stored extents of a window: their numbers in `places`, whose indexes must not change.
 class ExtentFinder {
  public:
-  ExtentFinder(const LaidImage& image, std::span<const ExtentPlace> places);
+  ExtentFinder(const ImageLayout& image, std::span<const ExtentPlace> places);
   void find(const WindowAt& window, std::vector<std::uint32_t>& found) const;
 
  private:

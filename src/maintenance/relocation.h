@@ -11,7 +11,7 @@
 
 #include "engine/map/layout.h"
 #include "engine/relocate/mover.h"
-#include "layout/laid_image.h"
+#include "layout/image_layout.h"
 #include "maintenance/operation.h"
 
 namespace mdfs::maintenance {

@@ -61,7 +61,7 @@ constexpr std::uint64_t kSamples = 16;           // of larger ones: so many boxe
 constexpr std::size_t kSampleWindows = 256;
 
 // The box of extents about a page: some thousand of them, in whole bands.
-GridBox sample_about(const layout::LaidImage& image, const geometry::Coord& at) {
+GridBox sample_about(const layout::ImageLayout& image, const geometry::Coord& at) {
   constexpr std::array<std::uint64_t, 5> kSides = {4096, 48, 12, 6, 6};
   static_assert(kSides.size() == geometry::kMaxRank);
   const std::uint64_t side = kSides[image.rank - 1];
@@ -76,15 +76,15 @@ GridBox sample_about(const layout::LaidImage& image, const geometry::Coord& at) 
 }  // namespace
 
 Result<layout::Fragmentation> Survey::fragmentation(OpenObject& object, const Stop& stop) {
-  const layout::LaidImage image = describe(object);
+  const layout::ImageLayout image = describe(object);
   if (object.is_image() && checked_mul(image.grid[0], object.extents_in_row()).value_or(UINT64_MAX) > kMostWhole)
     return fragmentation_of_samples(object, image, stop);
   MDFS_TRY_ASSIGN(const std::vector<layout::ExtentPlace> places, extents(object, image, stop));
   return layout::fragmentation_of(image, places);
 }
 
-layout::LaidImage Survey::describe(const OpenObject& object) {
-  layout::LaidImage image;
+layout::ImageLayout Survey::describe(const OpenObject& object) {
+  layout::ImageLayout image;
   image.rank = object.rank;
   image.grid = object.shape_for(object.size.load(std::memory_order_acquire)).grid();
   image.disks = object.placement == nullptr ? 1 : object.placement->disks;
@@ -115,7 +115,7 @@ void add_cell_as_extent(const OpenObject& object, std::uint64_t index, const for
 
 }  // namespace
 
-Result<std::vector<layout::ExtentPlace>> Survey::extents(OpenObject& object, const layout::LaidImage& image,
+Result<std::vector<layout::ExtentPlace>> Survey::extents(OpenObject& object, const layout::ImageLayout& image,
                                                          const Stop& stop) {
   std::vector<layout::ExtentPlace> places;
   if (object.is_image()) {
@@ -158,7 +158,7 @@ Status Survey::add_extent(OpenObject& object, const geometry::Coord& coord, std:
 }
 
 Result<layout::DefragPlan> Survey::plan_defrag(OpenObject& object, std::uint64_t from) {
-  const layout::LaidImage image = describe(object);
+  const layout::ImageLayout image = describe(object);
   const std::uint64_t extents_in_all = checked_mul(image.grid[0], object.extents_in_row()).value_or(UINT64_MAX);
   std::vector<layout::ExtentPlace> places;
   layout::DefragPlan plan;
@@ -181,7 +181,7 @@ Result<layout::DefragPlan> Survey::plan_defrag(OpenObject& object, std::uint64_t
   return plan;
 }
 
-Result<layout::Fragmentation> Survey::fragmentation_of_samples(OpenObject& object, const layout::LaidImage& image,
+Result<layout::Fragmentation> Survey::fragmentation_of_samples(OpenObject& object, const layout::ImageLayout& image,
                                                                const Stop& stop) {
   layout::Fragmentation fragmentation;
   const std::uint64_t page_rows = ceil_div(image.grid[0], object.page_box.side[0]);

@@ -27,12 +27,12 @@ class Survey {
  private:
   static constexpr std::size_t kItemsAtOnce = 256;
 
-  static layout::LaidImage describe(const OpenObject& object);
+  static layout::ImageLayout describe(const OpenObject& object);
   // All extents of an image that has at most kMostWhole, or the first cells of a file, as extents.
-  Result<std::vector<layout::ExtentPlace>> extents(OpenObject& object, const layout::LaidImage& image,
+  Result<std::vector<layout::ExtentPlace>> extents(OpenObject& object, const layout::ImageLayout& image,
                                                    const Stop& stop);
   Status add_extent(OpenObject& object, const geometry::Coord& extent, std::vector<layout::ExtentPlace>& places);
-  Result<layout::Fragmentation> fragmentation_of_samples(OpenObject& object, const layout::LaidImage& image,
+  Result<layout::Fragmentation> fragmentation_of_samples(OpenObject& object, const layout::ImageLayout& image,
                                                          const Stop& stop);
   // The blocks of a file's cell that hold data: bit i = block i.
   Result<std::uint32_t> data_blocks(OpenObject& object, std::uint64_t cell);

@@ -63,7 +63,7 @@ class DefragPlanTest : public testing::TestWithParam<Grid> {
   double factor() const { return fragmentation_of(image_, places_, 4096).factor(); }
   // As a fresh copy on these disks lies; what a change of disks has left behind when the placement is another one now.
   void lay_on(const std::vector<std::uint16_t>& disks) {
-    LaidImage before = image_;
+    ImageLayout before = image_;
     before.disks = static_cast<unsigned>(disks.size());
     before.placement_disk = [rank = image_.rank, placement = geometry::default_placement(image_.rank, disks)](
                                 const Coord& extent) { return geometry::disk_of(placement, rank, 0, extent); };
@@ -71,7 +71,7 @@ class DefragPlanTest : public testing::TestWithParam<Grid> {
   }
 
   Groups groups_;
-  LaidImage image_;
+  ImageLayout image_;
   RoomOf room_ = [](unsigned) { return std::uint64_t{1} << 30; };
   std::vector<ExtentPlace> places_;
 };

@@ -37,7 +37,7 @@ struct Image {
     places = fresh_places(laid, places);
   }
   Groups groups;
-  LaidImage laid;
+  ImageLayout laid;
   std::vector<ExtentPlace> places;
 };
 

@@ -21,7 +21,7 @@ struct ExtentPlace {  // one row of a layout
 };
 
 // The facts about an image that the figures need.
-struct LaidImage {
+struct ImageLayout {
   unsigned rank = 1;
   geometry::Coord grid{};  // present extents along each axis
   unsigned disks = 1;      // of its placement
