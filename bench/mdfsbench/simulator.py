@@ -38,7 +38,7 @@ resource = "disk"
 cost = "full / 20 MB/s .. 10 MB/s"
 """
 FULL = 0.77  # before the last images, which take the volume to 0.9
-IMAGES = 4  # one lies in few groups: where those fall is chance
+IMAGES = 4  # one lies in few groups: where those fall is random
 
 
 def rows(context):

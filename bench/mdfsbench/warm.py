@@ -41,7 +41,7 @@ def rows(context):
 
 
 def written(context, source, image, codec, side, count, rounds):
-    """A write of a window until it is answered: whole on the disks, and linked, but not committed."""
+    """A write of a window until it is answered: whole on the disks, and published, but not committed."""
     say(f"writing {side}x{side}, {codec}")
     timed = context.alternate(rounds, write=lambda: context.time_reads(
         image, "--write", "--window", f"{side}x{side}", "--apart", 1, "--count", count, "--warmup", count // 10,

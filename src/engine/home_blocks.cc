@@ -6,11 +6,11 @@
 
 namespace mdfs::engine {
 
-void HomeBlocks::note(std::uint64_t object, const std::vector<Home>& left) {
-  if (left.empty()) return;
+void HomeBlocks::note(std::uint64_t object, const std::vector<Home>& homes) {
+  if (homes.empty()) return;
   const std::lock_guard lock(mutex_);
   Places& places = objects_[object];
-  for (const Home& place : left) {
+  for (const Home& place : homes) {
     if (count_ >= kMost || places.by_order.contains(place.order) || !store_.reserve_run(place.run)) continue;
     places.by_order.emplace(place.order, place);
     places.oldest = std::min(places.oldest, place.generation);

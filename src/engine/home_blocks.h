@@ -34,7 +34,7 @@ class HomeBlocks {
 
   // Extents of an object have been rewritten and leave these home blocks. An extent that was already away from home
   // keeps its first ones.
-  void note(std::uint64_t object, const std::vector<Home>& left);
+  void note(std::uint64_t object, const std::vector<Home>& homes);
   // Takes at most `most` home blocks of an object that are over. They come in the order of their extents, from the last
   // taken one on, and then from the first. The caller owns them, and gives each to put_back() or release().
   std::vector<Home> take(std::uint64_t object, std::uint64_t committed, std::size_t most);

@@ -23,7 +23,7 @@ FileRun slice(const FileRun& run, unsigned first, unsigned end) {
   return part;
 }
 
-bool goes_on(const FileRun& a, const FileRun& b) {
+bool adjoins(const FileRun& a, const FileRun& b) {
   return a.end() == b.first && a.birth == b.birth && a.written == b.written && a.address.disk == b.address.disk &&
          a.address.block + a.blocks() == b.address.block;
 }
@@ -101,11 +101,11 @@ std::vector<Run> FileCell::replace(const FileRun& run) {
   std::vector<Run> freed = punch(run.first, run.blocks());
   auto next = std::find_if(runs.begin(), runs.end(), [&](const FileRun& r) { return r.first >= run.end(); });
   auto at = runs.insert(next, run);
-  if (at + 1 != runs.end() && goes_on(*at, *(at + 1))) {
+  if (at + 1 != runs.end() && adjoins(*at, *(at + 1))) {
     at->crc32c.insert(at->crc32c.end(), (at + 1)->crc32c.begin(), (at + 1)->crc32c.end());
     runs.erase(at + 1);
   }
-  if (at != runs.begin() && goes_on(*(at - 1), *at)) {
+  if (at != runs.begin() && adjoins(*(at - 1), *at)) {
     (at - 1)->crc32c.insert((at - 1)->crc32c.end(), at->crc32c.begin(), at->crc32c.end());
     runs.erase(at);
   }

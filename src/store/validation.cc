@@ -76,7 +76,7 @@ bool takes_part(const Candidate& candidate, const CommitSlot& slot) {
 }
 
 // A later commit, or another one of the same generation, was made on this disk without this one.
-bool has_gone_on_without(const Candidate& candidate, const CommitSlot& slot) {
+bool continues_without(const Candidate& candidate, const CommitSlot& slot) {
   const auto& slots = candidate.labels.slots;
   return !candidate.labels.holds(slot.commit_id) &&
          std::any_of(slots.begin(), slots.end(),
@@ -129,8 +129,7 @@ Validity validate(const std::vector<Candidate>& candidates, const CommitSlot& sl
   std::string bad_disk;
   for (const Candidate& candidate : candidates) {
     if (!takes_part(candidate, slot) || candidate.labels.truncated) continue;
-    if (has_gone_on_without(candidate, slot))
-      return give_up(candidate.disk->name(), "the disk has advanced without it");
+    if (continues_without(candidate, slot)) return give_up(candidate.disk->name(), "the disk has advanced without it");
     const std::vector<ChecksumRecord> here = mismatches(candidate, slot);
     if (!candidate.labels.holds(slot.commit_id)) {
       const bool holds_parent = candidate.labels.holds(slot.parent_id);
@@ -267,8 +266,7 @@ std::optional<std::uint64_t> diverged(const std::vector<Candidate>& candidates, 
 
 bool has_commit(const Candidate& candidate, const CommitSlot& slot) {
   if (candidate.labels.holds(slot.commit_id)) return true;
-  if (!takes_part(candidate, slot) || slot.checksum_records.empty() || has_gone_on_without(candidate, slot))
-    return false;
+  if (!takes_part(candidate, slot) || slot.checksum_records.empty() || continues_without(candidate, slot)) return false;
   return (candidate.labels.holds(slot.parent_id) || has_records(candidate, slot)) &&
          mismatches(candidate, slot).empty();
 }

@@ -71,7 +71,7 @@ std::vector<Kept> kept_at(const Boot& boot, const std::vector<device::Event>& ev
 std::string LaterSessions::judge(Boot boot, const Progress& progress) {
   const std::size_t begin = boot.in_cache.size();
   Recording recording(boot.seen, std::exchange(boot.in_cache, {}));
-  SeededEnvironment environment(options_.seed + 4 + 100 * boot.kept.size());  // identities of its own
+  SeededEnvironment environment(options_.seed + 4 + 100 * boot.kept.size());  // UUIDs of its own
   const std::string failed = run_session(boot, options_, recording, environment);
   if (!failed.empty()) {
     ++lost_;

@@ -28,7 +28,7 @@ class LaterSessions {
 
   // Mounts, writes and syncs a file if the volume may be written, and unmounts; then cuts the power everywhere in that,
   // mounts all disks and judges what is there. At every so-many-th call, by the options, the daemon is killed there as
-  // well, at a few points, and a third session is mounted and cut. The first loss in words, or "".
+  // well, at a few points, and a third session is mounted and cut. Describes the first loss, or "".
   std::string judge(Boot boot, const Progress& progress);
   std::uint64_t lost() const { return lost_; }  // states
 

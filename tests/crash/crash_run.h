@@ -34,7 +34,7 @@ struct RunOptions {
   // For the canaries: with each of these faults planted something must be seen to be lost.
   bool flushes_lie = false;       // no flush has kept anything
   bool mount_flush_lies = false;  // the flush that a mount makes before it writes has kept nothing
-  bool believes_absent = false;   // a commit counts as whole though only an absent disk could say so (-o degraded)
+  bool believes_absent = false;   // a commit counts as whole although only an absent disk could prove it (-o degraded)
 };
 
 // Counts over all runs; any thread.
@@ -49,7 +49,7 @@ struct Totals {
 test::MemoryDisks make_base_disks(const RunOptions& options);
 
 // Runs the operations on clones of the base disks and tries all cuts and kills, those during the unmounting included.
-// What went wrong first, in words with the cut, or "".
+// Describes the first error with its cut, or "".
 std::string try_operations(const std::vector<Operation>& operations, const test::MemoryDisks& base,
                            const RunOptions& options, Totals& totals);
 

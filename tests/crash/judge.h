@@ -68,7 +68,7 @@ class Judged {
 
 // How closely a state is looked at.
 struct Look {
-  bool checked = false;   // by the checker, before anybody mounts it
+  bool checked = false;   // by the checker, before it is mounted
   bool thorough = false;  // and written to, and checked again
 };
 

@@ -39,7 +39,7 @@ std::string to_text(const std::vector<Operation>& operations);
 class Runner {
  public:
   explicit Runner(volume::Volume& volume) : volume_(volume) {}
-  ~Runner();  // lets go of what "hold" holds
+  ~Runner();  // releases what "hold" holds
   Status run(const Operation& operation, unsigned number);
   // The inode that the first path leads to, 0 if none.
   volume::Ino target(const Operation& operation);

@@ -15,10 +15,11 @@ import harness
 from harness import Mounted, run
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "compare"))
-import chance  # noqa: E402
+
 import data  # noqa: E402
 import names  # noqa: E402
 import owners  # noqa: E402
+import random_calls  # noqa: E402
 import trace  # noqa: E402
 
 # (sequence, pattern of the label): where MDFS answers otherwise, and why. doc/DESIGN.md has the same table.
@@ -113,15 +114,15 @@ class Compare(unittest.TestCase):
         for seed in range(int(first), int(last or first) + 1):
             with self.subTest(seed=seed):
                 tops = [self.volume / f"walk{seed}", os.path.join(self.ext4.path, f"walk{seed}")]
-                type(self).calls += len(chance.walk(seed, tops, steps))
+                type(self).calls += len(random_calls.walk(seed, tops, steps))
                 for top in tops:
                     shutil.rmtree(top)
 
     def test_a_difference_is_seen(self):
         with self.assertRaisesRegex(AssertionError, "EEXIST"):
             os.mkdir(self.volume / "seen")
-            chance.walk(1, [self.volume / "seen2", os.path.join(self.ext4.path, "seen2")], 0)
-            walk = chance.Walk(1, [self.volume.path, self.ext4.path])
+            random_calls.walk(1, [self.volume / "seen2", os.path.join(self.ext4.path, "seen2")], 0)
+            walk = random_calls.Walk(1, [self.volume.path, self.ext4.path])
             walk.both("mkdir", lambda top, _: os.mkdir(top + "/seen"))
 
 

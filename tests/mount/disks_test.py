@@ -350,7 +350,7 @@ class DisksTest(unittest.TestCase):
         self.look()
         self.check_clean(self.volume.disks[0])
 
-    def test_a_disk_is_let_go_at_once_after_what_lay_on_the_others_was_deleted(self):
+    def test_a_disk_is_released_at_once_after_what_lay_on_the_others_was_deleted(self):
         free = os.statvfs(self.volume.path).f_bfree
         harness.write_all(self.volume / "big", self.random.randbytes(50 * MIB))
         run(MDFS, "volume", "sync", self.volume.path)

@@ -105,7 +105,7 @@ class Trim(unittest.TestCase):
 
     def test_a_range_is_of_the_disks_one_behind_another(self):
         self.fill_and_delete()
-        # The kernel lets go of files some time after they are closed, and with them goes the room kept behind them.
+        # The kernel releases files some time after they are closed, and with them the preallocation behind them.
         self.volume.unmount()
         self.volume.mount()
         size = os.stat(self.volume.disks[0]).st_size

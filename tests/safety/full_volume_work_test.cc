@@ -120,7 +120,7 @@ class FullVolumeWorkTest : public testing::TestWithParam<unsigned> {
   const MemoryDisks disks_;
 };
 
-TEST_P(FullVolumeWorkTest, SettlingWithoutRoomLosesNothingAndIsDoneWhenThereIsRoom) {
+TEST_P(FullVolumeWorkTest, ConsolidatingWithoutRoomLosesNothingAndIsDoneWhenThereIsRoom) {
   auto volume = mount(disks_, environment_);
   ASSERT_TRUE(volume.ok());
   const std::uint64_t free_at_first = (*volume)->space().free_blocks;

@@ -292,7 +292,7 @@ TEST(ScrubTest, ADiskThatCannotBeReadIsNamedInEveryPiece) {
 }
 
 // Cut off after any number of steps, it comes to the same end.
-TEST(ScrubTest, ACrashAtAnyStepIsGoneOnFrom) {
+TEST(ScrubTest, ACrashAtAnyStepIsResumed) {
   const SmallVolume base(2, kDiskBytes);
   unsigned cuts = 0;
   for (unsigned steps = 0;; ++steps) {

@@ -50,8 +50,8 @@ using Tree = std::map<std::string, Seen>;
 
 // Walks the whole volume. Errors name the path. Files larger than `most_bytes` are read up to there.
 Result<Tree> read_tree(volume::Volume& volume, std::uint64_t most_bytes = 1u << 20);
-// What the items of the store say besides: link counts, entry counts and the reachability of every inode. The first
-// thing wrong, in words, or "". Orphans are fine only if `orphans_allowed`.
+// Examines the other items of the store: link counts, entry counts and the reachability of every inode. Describes the
+// first error, or "". Orphans are fine only if `orphans_allowed`.
 std::string find_inconsistency(volume::Volume& volume, bool orphans_allowed);
 
 }  // namespace mdfs::test

@@ -65,8 +65,8 @@ Status WrittenExtents::each_in(const GridBox& asked, const Stop& stop, const Vis
     } while (geometry::step_in(object_.rank, box.first, box.last, extent));
     return {};
   }
-  MDFS_TRY_ASSIGN(const bool goes_on, visit_dirty(box, visit));
-  return goes_on ? each_stored_in(box, stop, visit) : Status{};
+  MDFS_TRY_ASSIGN(const bool continues, visit_dirty(box, visit));
+  return continues ? each_stored_in(box, stop, visit) : Status{};
 }
 
 Status WrittenExtents::each_stored_in(const GridBox& box, const Stop& stop, const Visit& visit) const {

@@ -12,11 +12,11 @@ namespace mdfs::engine {
 
 // An extent whose old place is free.
 struct HomeRelocator::Rewritten {
-  Home left;
+  Home home;
   geometry::Coord coord{};
   store::Run now;
   // As many blocks of the old place as it takes now.
-  store::Run then() const { return {left.run.disk, left.run.block, now.blocks}; }
+  store::Run then() const { return {home.run.disk, home.run.block, now.blocks}; }
 };
 
 namespace {
@@ -58,18 +58,18 @@ Result<std::optional<store::Run>> HomeRelocator::place_of(const OpenObject& obje
 
 Result<HomeRelocator::May> HomeRelocator::look_at(OpenObject& object, std::uint64_t committed, Rewritten& extent) {
   // Dirty bytes will be written to another place first.
-  if (const CacheBlockPtr block = core_.cache.peek(object.key_of(extent.left.extent)); block != nullptr) {
+  if (const CacheBlockPtr block = core_.cache.peek(object.key_of(extent.home.extent)); block != nullptr) {
     const std::lock_guard lock(block->mutex);
     if (block->dirty) return May::kLater;
   }
-  extent.coord = object.extent_coord(extent.left.extent);
+  extent.coord = object.extent_coord(extent.home.extent);
   if (extent.coord[0] >= grid_rows(object)) return May::kNot;
-  if (object.placement_disk(extent.coord) != extent.left.run.disk) return May::kNot;  // disks have come or gone
+  if (object.placement_disk(extent.coord) != extent.home.run.disk) return May::kNot;  // disks have come or gone
   MDFS_TRY_ASSIGN(const std::optional<store::Run> now, place_of(object, extent.coord));
-  if (!now || now->blocks > extent.left.run.blocks) return May::kNot;
+  if (!now || now->blocks > extent.home.run.blocks) return May::kNot;
   extent.now = *now;
   if (core_.store.is_free(extent.then())) return May::kReturn;
-  return extent.left.is_free_soon(committed) ? May::kLater : May::kNot;
+  return extent.home.is_free_soon(committed) ? May::kLater : May::kNot;
 }
 
 // As many as there is time for.
@@ -78,30 +78,30 @@ Result<std::vector<HomeRelocator::Chain>> HomeRelocator::find_chains(OpenObject&
   Status status;
   const std::uint64_t committed = core_.store.generation();
   bool is_over = false;
-  for (const Home& left : core_.relocations.homes().take(object.number, committed, kMostExtents)) {
-    Rewritten extent{left, {}, {}};
+  for (const Home& home : core_.relocations.homes().take(object.number, committed, kMostExtents)) {
+    Rewritten extent{home, {}, {}};
     is_over = is_over || (!found.empty() && pace && !pace(0).ok());
     const Result<May> may = status.ok() && !is_over ? look_at(object, committed, extent) : May::kLater;
     if (!may.ok()) status = may.error();
     if (!may.ok() || *may == May::kNot)
-      core_.relocations.homes().release(left);
+      core_.relocations.homes().release(home);
     else if (*may == May::kLater)
-      core_.relocations.homes().put_back(object.number, left);
+      core_.relocations.homes().put_back(object.number, home);
     else
       found.push_back(extent);
   }
   if (!status.ok()) {
-    for (const Rewritten& extent : found) core_.relocations.homes().put_back(object.number, extent.left);
+    for (const Rewritten& extent : found) core_.relocations.homes().put_back(object.number, extent.home);
     return std::move(status).error();
   }
   std::sort(found.begin(), found.end(), [](const Rewritten& a, const Rewritten& b) {
-    return std::tie(a.left.run.disk, a.left.order) < std::tie(b.left.run.disk, b.left.order);
+    return std::tie(a.home.run.disk, a.home.order) < std::tie(b.home.run.disk, b.home.order);
   });
   std::vector<Chain> chains;
   std::optional<geometry::Coord> next;  // behind the last one
   for (const Rewritten& extent : found) {
-    const unsigned disk = extent.left.run.disk;
-    if (chains.empty() || chains.back().back().left.run.disk != disk || next != extent.coord) chains.emplace_back();
+    const unsigned disk = extent.home.run.disk;
+    if (chains.empty() || chains.back().back().home.run.disk != disk || next != extent.coord) chains.emplace_back();
     chains.back().push_back(extent);
     next = beside(object, extent.coord, disk, 1);
   }
@@ -110,7 +110,7 @@ Result<std::vector<HomeRelocator::Chain>> HomeRelocator::find_chains(OpenObject&
 
 // Neighbours that touch each other, of the chain and at its ends, as it is and after a return.
 Result<bool> HomeRelocator::is_worth_it(const OpenObject& object, const Chain& chain) {
-  const unsigned disk = chain.front().left.run.disk;
+  const unsigned disk = chain.front().home.run.disk;
   MDFS_TRY_ASSIGN(std::optional<store::Run> now, place_of(object, beside(object, chain.front().coord, disk, -1)));
   std::optional<store::Run> then = now;
   std::size_t touch_now = 0, touch_then = 0;
@@ -149,7 +149,7 @@ Status HomeRelocator::move(OpenObject& object, const Chain& chain, const Pace& p
       outcome.extents += moved.moved;
       outcome.bytes += moved.moved_bytes;
     }
-    for (; done < end; ++done) core_.relocations.homes().release(chain[done].left);
+    for (; done < end; ++done) core_.relocations.homes().release(chain[done].home);
   }
   return {};
 }
@@ -171,9 +171,9 @@ Result<RelocationOutcome> HomeRelocator::run(OpenObject& object, const Pace& pac
     const bool later = !status.ok() && status.error().code == Errc::kBusy;
     for (; done < chain.size(); ++done) {
       if (later)
-        core_.relocations.homes().put_back(object.number, chain[done].left);
+        core_.relocations.homes().put_back(object.number, chain[done].home);
       else
-        core_.relocations.homes().release(chain[done].left);
+        core_.relocations.homes().release(chain[done].home);
     }
   }
   if (!status.ok() && status.error().code != Errc::kBusy && status.error().code != Errc::kNoSpace)

@@ -133,10 +133,10 @@ Result<StoredExtent> Publisher::free_record(Page& page, const geometry::PagePlac
   return std::move(*freed);
 }
 
-void Publisher::note_left(const Staged& staged, const StoredExtent& old) {
+void Publisher::note_home(const Staged& staged, const StoredExtent& old) {
   if (!old.is_contiguous() || staged.is_moved || !staged.extent.is_stored()) return;
   if (old.first().disk != object_.placement_disk(staged.coord)) return;
-  left_.push_back({staged.index, object_.groups.order_of(staged.coord), old.first(), transaction_.generation()});
+  homes_.push_back({staged.index, object_.groups.order_of(staged.coord), old.first(), transaction_.generation()});
 }
 
 Status Publisher::publish_image(const std::vector<Staged>& extents) {
@@ -153,7 +153,7 @@ Status Publisher::publish_image(const std::vector<Staged>& extents) {
     free_parts(*state, replaced);
     for (const auto& [place, staged] : list) {
       MDFS_TRY_ASSIGN(const StoredExtent old, free_record(*state, {number, place}));
-      note_left(*staged, old);
+      note_home(*staged, old);
       if (!staged->extent.is_stored()) continue;
       format::ExtentRecord record = format::ExtentRecord::of(staged->extent);
       record.birth = transaction_.generation();

@@ -52,7 +52,7 @@ class Publisher {
   using Pages = std::map<std::uint64_t, Page>;
   const Pages& pages() const { return pages_; }
   // Replaced extents that were contiguous on the disk that their placement names, with their former places.
-  const std::vector<Home>& left() const { return left_; }
+  const std::vector<Home>& homes() const { return homes_; }
 
  private:
   Status publish_image(const std::vector<Staged>& extents);
@@ -68,7 +68,7 @@ class Publisher {
   // Of the extents at these places, one bit each.
   void free_parts(Page& page, std::uint64_t places);
   void put_page(std::uint64_t number, Page& page);
-  void note_left(const Staged& staged, const StoredExtent& old);
+  void note_home(const Staged& staged, const StoredExtent& old);
   void add(const store::Run& run);
   void remove(const store::Run& run);
 
@@ -77,7 +77,7 @@ class Publisher {
   store::Transaction& transaction_;
   std::int64_t change_blocks_ = 0;
   Pages pages_;
-  std::vector<Home> left_;
+  std::vector<Home> homes_;
 };
 
 // Called after the transaction has succeeded, and before the cache can evict extents that depend on it.

@@ -330,7 +330,7 @@ Status Replacer::publish_window(OpenObject& object, WindowJob& job) {
   const std::lock_guard publishing(object.publishing);
   const Replaced replaced = note_replaced(core_, object, job.staged);
   Publisher::Pages pages;
-  std::vector<Home> left;
+  std::vector<Home> homes;
   std::uint64_t size = 0;
   std::uint64_t reached = 0;  // that extents may hold bytes up to
   for (const Staged& staged : job.staged) reached = std::max(reached, object.end_of(staged.index));
@@ -346,12 +346,12 @@ Status Replacer::publish_window(OpenObject& object, WindowJob& job) {
     }
     MDFS_TRY(object.update(transaction, {size, publisher.stored_bytes_change(), false}));
     pages = publisher.pages();
-    left = publisher.left();
+    homes = publisher.homes();
     return {};
   });
   if (!changed.ok()) return changed;
   update_cached_pages(core_, object, pages);
-  if (core_.options.grouping) core_.relocations.homes().note(object.number, left);
+  if (core_.options.grouping) core_.relocations.homes().note(object.number, homes);
   {
     const std::lock_guard lock(object.state_mutex);
     object.published_size = std::max(object.published_size, size);

@@ -187,7 +187,7 @@ std::uint64_t WriteBack::size_to_publish(const OpenObject& object, const Batch& 
 
 Status WriteBack::publish_batch(OpenObject& object, Batch& batch) {
   Publisher::Pages pages;
-  std::vector<Home> left;
+  std::vector<Home> homes;
   std::uint64_t size = 0;
   bool left_inline = false;
   std::vector<StagedStrip> strips;
@@ -205,7 +205,7 @@ Status WriteBack::publish_batch(OpenObject& object, Batch& batch) {
     if (left_inline) transaction.erase(inline_key(object));
     MDFS_TRY(object.update(transaction, {size, publisher.stored_bytes_change(), false}));
     pages = publisher.pages();
-    left = publisher.left();
+    homes = publisher.homes();
     return {};
   };
   Status status = core_.store.transact(store::Purpose::kReserved, publish, &batch.reservation);
@@ -215,7 +215,7 @@ Status WriteBack::publish_batch(OpenObject& object, Batch& batch) {
     return status;
   }
   update_cached_pages(core_, object, pages);
-  if (core_.options.grouping) core_.relocations.homes().note(object.number, left);
+  if (core_.options.grouping) core_.relocations.homes().note(object.number, homes);
   const std::lock_guard lock(object.state_mutex);
   object.published_size = std::max(object.published_size, size);
   object.published_inline = false;

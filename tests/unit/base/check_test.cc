@@ -1,4 +1,4 @@
-// A program that cannot go on says why, whatever the exception has met on its way.
+// A program that cannot continue prints the reason, whatever the exception has met on its way.
 // SPDX-License-Identifier: Apache-2.0
 #include "base/check.h"
 

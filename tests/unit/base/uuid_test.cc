@@ -1,4 +1,4 @@
-// Identities and the seeded environment.
+// UUIDs and the seeded environment.
 // SPDX-License-Identifier: Apache-2.0
 #include "base/uuid.h"
 
@@ -9,7 +9,7 @@
 namespace mdfs {
 namespace {
 
-TEST(UuidTest, TextReadsBackAsTheSameIdentity) {
+TEST(UuidTest, TextReadsBackAsTheSameUuid) {
   SeededEnvironment environment(7);
   const Uuid uuid = environment.new_uuid();
   EXPECT_EQ(Uuid::parse(uuid.to_string()), uuid);
@@ -21,7 +21,7 @@ TEST(UuidTest, MalformedTextIsRefused) {
   EXPECT_FALSE(Uuid::parse("00000000+0000-0000-0000-000000000000"));
 }
 
-TEST(SeededEnvironmentTest, EqualSeedsGiveEqualIdentities) {
+TEST(SeededEnvironmentTest, EqualSeedsGiveEqualUuids) {
   SeededEnvironment a(1), b(1);
   EXPECT_EQ(a.new_uuid(), b.new_uuid());
   EXPECT_EQ(a.now_ns(), b.now_ns());

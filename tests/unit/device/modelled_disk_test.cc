@@ -1,4 +1,4 @@
-// Modelled disks by a clock that the test moves: each answer comes when the machine on paper says, and not before.
+// Modelled disks by a clock that the test moves: each answer comes when the modelled machine says, and not before.
 // SPDX-License-Identifier: Apache-2.0
 #include "device/modelled_disk.h"
 

@@ -1,4 +1,4 @@
-// The places that rewritten extents have left.
+// Home blocks of rewritten extents.
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/home_blocks.h"
 

@@ -43,7 +43,7 @@ TEST(CalibrationTest, ABadFitIsRefusedWithItsReason) {
   EXPECT_FALSE(judge(calibrate(flat, 0, false).value()).ok());
 }
 
-TEST(CalibrationTest, ADiskThatIsNothingButARateHasNoLatencyOnWhicheverSideOfZeroChanceLetsItFall) {
+TEST(CalibrationTest, ADiskThatIsNothingButARateHasNoLatencyOnWhicheverSideOfZeroTheFitFalls) {
   std::vector<TimedRead> reads;
   for (double bytes = 16384; bytes <= 1 << 20; bytes *= 2) reads.push_back({bytes, bytes / 20e6});
   reads.front().seconds *= 0.98;

@@ -113,7 +113,7 @@ TEST(ExperimentTest, ARequestOfATraceWaitsForTheOneThatItFollows) {
   EXPECT_NEAR(result.delays_s[3], 0.1, 1e-12);
 }
 
-TEST(ExperimentTest, ReplicationsOfATraceDifferByTheChanceOfTheMachineOnly) {
+TEST(ExperimentTest, ReplicationsOfATraceDifferByTheRandomNumbersOfTheMachineOnly) {
   const auto error_bar = [](const char* machine) {
     const System system = preset_system(machine, 2).value();
     geometry::Window corner;

@@ -44,7 +44,7 @@ std::ostream& operator<<(std::ostream& out, const Op& op);
 class NamespaceModel {
  public:
   NamespaceModel();
-  // Does the same to the volume and to the model; what differs in the answer, in words, or "". kRemount does nothing.
+  // Does the same to the volume and to the model; describes how the answers differ, or "". kRemount does nothing.
   std::string apply(const Op& op, Volume& volume);
   test::Tree tree() const;
 

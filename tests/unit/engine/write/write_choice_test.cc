@@ -1,4 +1,4 @@
-// What is written back next, and when: groups are torn only if there is no other way.
+// Which extents are written back next, and when: groups are split only if there is no other way.
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/write/write_choice.h"
 
