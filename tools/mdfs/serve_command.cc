@@ -84,7 +84,8 @@ void add_serve_command(CLI::App& app, Action& action) {
   const auto arguments = std::make_shared<ServeArguments>();
   CLI::App* command = app.add_subcommand("serve", "Serve files, windows and views to browsers, read-only");
   command->add_option("MOUNT", arguments->mount, "Mount point of the volume")->required();
-  command->add_option("--listen", arguments->listen, "Address and port; port 0: any")->capture_default_str();
+  command->add_option("--listen", arguments->listen, "Address and port; port 0 takes a free port")
+      ->capture_default_str();
   command->add_option("--root", arguments->root, "Serve this directory of the volume only")->capture_default_str();
   command->add_flag("--public", arguments->is_public, "Allow an address that other machines reach");
   command->callback([arguments, &action] { action = [arguments] { return serve_command(*arguments); }; });

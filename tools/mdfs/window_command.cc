@@ -413,7 +413,7 @@ void add_window_commands(CLI::App& app, Action& action) {
   command->callback([read, &action] { action = [read] { return with_lost_disks(read_command(*read), read->path); }; });
 
   const auto cut = std::make_shared<CutArguments>();
-  command = noun->add_subcommand("cut", "Read an oblique plane of a volume, as read does cut,...");
+  command = noun->add_subcommand("cut", "Read an oblique plane of a volume");
   command->add_option("--origin", cut->origin, "Where the first sample lies, in samples")
       ->type_name("X,Y,Z")
       ->required();
@@ -421,9 +421,12 @@ void add_window_commands(CLI::App& app, Action& action) {
   command->add_option("-v,--v", cut->v, "The step from a row to the next")->type_name("X,Y,Z")->required();
   command->add_option("--size", cut->size, "Columns and rows")->type_name("W,H")->required();
   command->add_flag("--near", cut->near, "Take the nearest sample, such as a label, instead of interpolating");
-  command->add_option("--level", cut->level, "A resolution level, in whose samples the numbers are")->type_name("N");
-  command->add_option("--at", cut->at, "One index along each other axis, and a channel")->type_name("t3,c1");
-  command->add_option("-o,--output", cut->read.output, "As of read (default: raw samples to standard output)")
+  command->add_option("--level", cut->level, "Resolution level; all numbers are in samples of this level")
+      ->type_name("N");
+  command->add_option("--at", cut->at, "One index along each axis other than x, y and z, and a channel")
+      ->type_name("t3,c1");
+  command
+      ->add_option("-o,--output", cut->read.output, "Output file, as of read (default: raw samples to standard output)")
       ->type_name("FILE");
   command->add_flag("--force", cut->read.force, "Replace an existing file");
   command->add_option("PATH", cut->read.path, "Image on the mounted volume")->required();

@@ -97,7 +97,7 @@ Status run_meter(const TraceOptions& options) {
 
 void add_meter_command(SimProgram& program) {
   auto options = std::make_shared<TraceOptions>();
-  auto* command = program.app.add_subcommand("meter", "Transfers of a trace, as the Media Storage Meter counts them");
+  auto* command = program.app.add_subcommand("meter", "Count the transfers of a trace as the Media Storage Meter does");
   options->add_to(*command);
   command->callback([&program, options] { program.action = [options] { return run_meter(*options); }; });
 }
