@@ -20,9 +20,9 @@
 
 namespace mdfs::client {
 
-// Who takes the samples of a window as they come: whole ones, from so many bytes behind the first on. May be called for
-// the same samples again. `packed`: where it puts them, if one behind the other; the daemon may do that instead. Null:
-// apart.
+// Takes the samples of a window as they come: whole samples, `offset` bytes behind the first. May be called again for
+// the same samples. `packed`: the buffer in which take() packs the samples; the daemon may write there instead. Null:
+// the samples are not packed.
 struct Taker {
   std::uint64_t sample_bytes;
   std::function<void(std::uint64_t offset, ConstBytes samples)> take;

@@ -36,7 +36,7 @@ class BufferTable {
   void add(ConstBytes buffer, std::uint32_t number) { buffers_[buffer.data()] = {buffer.size(), number}; }
   // The number of the buffer that begins there, which leaves the table. 0: there is none.
   std::uint32_t remove(const std::byte* start);
-  // Where these bytes lie. Nothing: in no buffer.
+  // The buffer and the offset of these bytes. Nothing: they lie in no buffer.
   std::optional<Place> find(const std::byte* start, std::uint64_t bytes) const;
 
  private:

@@ -67,7 +67,7 @@ class Allocator {
   void set_map(std::size_t disk, std::unique_ptr<SpaceMap> map);
   // Called after the end of a disk has changed. Releases preallocations, frozen ranges and reserved runs.
   void end_changed(std::size_t disk);
-  // Whether the disk gets no new blocks. data_free() and metadata_free() leave avoided disks out.
+  // An avoided disk gets no new blocks. data_free() and metadata_free() leave avoided disks out.
   void set_avoided(std::size_t disk, bool avoided);
   bool usable(std::size_t disk) const { return maps_[disk] != nullptr && !avoided_[disk]; }
 

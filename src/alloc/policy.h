@@ -39,7 +39,7 @@ struct PolicyInfo {
   std::string_view name;  // in options, JSON and messages; never changes
   std::string_view help;  // one line
   bool offered;           // as a value of options; else an alias of another policy
-  // Where less than a quarter of the disk is free, a group begins in the smallest hole that holds it. True: it does so
+  // If less than a quarter of the disk is free, a group begins in the smallest hole that holds it. True: it does so
   // only if the place of `begin` has no space for it.
   bool prefers_place_to_hole;
   // The block at which the search begins. A pure function of its argument.

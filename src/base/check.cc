@@ -1,4 +1,4 @@
-// The end of a program that cannot go on.
+// The end of a program that cannot continue.
 // SPDX-License-Identifier: Apache-2.0
 #include "base/check.h"
 

@@ -1,4 +1,4 @@
-// Calls that nobody waits for any more.
+// Calls whose caller has stopped waiting.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,14 +11,14 @@
 
 namespace mdfs {
 
-// What a call returns that was stopped.
+// The error of a call that was stopped.
 inline Error interrupted() { return {Errc::kCancelled, "the caller was interrupted"}; }
 
 // How often a wait asks whether it is still wanted.
 inline constexpr std::chrono::milliseconds kStopPoll{100};
 
-// Says, for the calls that this thread makes while the scope lasts, when nobody waits for them any more. Their waits
-// for tree nodes then end with kCancelled. Only around calls that change nothing. Scopes nest; the innermost counts.
+// While the scope lasts, `stop` returns true once the caller has stopped waiting for the calls that this thread makes.
+// Their waits for tree nodes then end with kCancelled. Only around calls that change nothing. The innermost counts.
 class StopScope {
  public:
   explicit StopScope(std::function<bool()> stop);

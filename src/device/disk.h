@@ -53,9 +53,9 @@ class Disk {
   virtual std::uint64_t size_bytes() const = 0;
   // Reads the current size of the device or file; size_bytes() then returns it. One thread at a time.
   virtual Result<std::uint64_t> measure() { return size_bytes(); }
-  // What the system says of the device or file now. Any thread.
+  // The present condition of the device or file, from the system. Any thread.
   virtual Result<Condition> condition() { return Condition{size_bytes(), false}; }
-  // What the filesystem below has left for new blocks, if this is a file with holes; else without bound. Any thread.
+  // Free bytes of the filesystem below for new blocks, if this is a file with holes; else without bound. Any thread.
   virtual std::uint64_t room_bytes() { return UINT64_MAX; }
   virtual bool writable() const = 0;
   // Starts all requests at once. The call never fails: a request that cannot be started completes with an error.

@@ -17,7 +17,7 @@ namespace mdfs::device {
 // kNewerFormat: of a later version. Else the error of opening the disk, or of reading it where nothing can be read.
 Result<format::Label> read_label(const std::string& path);
 
-// What a disk with a label of the volume holds that is no member now. `members`: the UUIDs of the members.
+// The contents of a disk that has a label of the volume and is no member now. `members`: the UUIDs of the members.
 enum class FormerMember : std::uint8_t {
   kHoldsNothing,  // it was only about to join, and holds no commit that may have been acknowledged
   kIsBehind,      // its newest commit was made together with a member: the volume builds on it

@@ -14,8 +14,8 @@
 
 namespace mdfs::device {
 
-// A block device or a regular file. O_DIRECT; where the filesystem of a file refuses it (tmpfs before Linux 6.6),
-// the page cache is used and the log says so. The size is rounded down to kAlignment.
+// A block device or a regular file. Opens with O_DIRECT. Where the filesystem of a file refuses it (tmpfs before
+// Linux 6.6), uses the page cache and logs that. The size is rounded down to kAlignment.
 // kBusy: a block device that is mounted, swapped on or held by another program (O_EXCL), or a file that is locked or
 // stands behind a loop device. kNotFound, kAccessDenied; kInvalidArgument for anything that is not a disk.
 // The lock lasts as long as the disk, across fork().

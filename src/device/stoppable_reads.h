@@ -14,7 +14,7 @@
 
 namespace mdfs::device {
 
-// Any thread. The disks fill memory that belongs to the reads, and go on filling it after their thread has left.
+// Any thread. The disks fill memory that belongs to the reads, and continue to fill it after their thread has left.
 class StoppableReads {
  public:
   struct Wanted {

@@ -138,7 +138,7 @@ void UringContext::pump(std::unique_lock<std::mutex>& lock, bool may_sleep) {
 }
 
 // The kernel refuses entries only while it lacks memory (the completion queue has room for all); they stay in the
-// ring and are offered again. A submitter waits here; the completion thread must go on reaping and comes back.
+// ring and are offered again. A submitter waits here; the completion thread must continue to reap and comes back.
 bool UringContext::enter(std::unique_lock<std::mutex>& lock, bool may_sleep) {
   while (io_uring_sq_ready(&ring_) > 0) {
     const int result = io_uring_submit(&ring_);

@@ -80,7 +80,7 @@ Result<std::shared_ptr<OpenObject>> Engine::open(const ObjectSpec& spec, InodeUp
 Status Engine::close(const std::shared_ptr<OpenObject>& object) {
   parts_->core.relocations.forget({object->number, RelocationReason::kInStrips});
   Status status = parts_->write_back.write_back(*object);
-  // It may be an error of before that nobody has been told, and has been made good since.
+  // It may be an earlier error that was not reported, and whose cause is gone.
   if (!status.ok()) status = parts_->write_back.write_back(*object);
   if (!status.ok()) drop_dirty(*object);
   return status;

@@ -30,6 +30,7 @@ class Barrier {
   bool closed_ = false;
 };
 
+// Is inside the barrier from the constructor to the destructor.
 class InsideBarrier {
  public:
   explicit InsideBarrier(Barrier& barrier, const std::function<bool()>& stop = {})
@@ -46,6 +47,7 @@ class InsideBarrier {
   const bool is_inside_;
 };
 
+// Keeps the barrier closed from the constructor to the destructor.
 class ClosedBarrier {
  public:
   explicit ClosedBarrier(Barrier& barrier) : barrier_(barrier) { barrier_.close(); }

@@ -1,4 +1,4 @@
-// What callers hand to the engine: options, the specification of an object, and the update of its inode item.
+// Arguments of the engine: options, the specification of an object, and the update of its inode item.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -50,7 +50,7 @@ using InodeUpdate = std::function<Status(store::Transaction&, const ObjectState&
 // A long call asks `stop` now and then. True: the caller wants the call to end, and the call returns kCancelled.
 // Finished work stays.
 using Stop = std::function<bool()>;
-// Told how many bytes, from the first on, a read has copied while it goes on; 0: it begins again.
+// A running read reports how many bytes, from the first on, it has copied; 0: it begins again.
 using ReadProgress = std::function<void(std::uint64_t bytes)>;
 inline Status stopped(const Stop& stop) { return stop && stop() ? Status(interrupted()) : Status(); }
 

@@ -23,7 +23,7 @@ inline constexpr unsigned kMaxPlaces = 64;
 // A zstd frame of MDFS_MAX_EXTENT bytes that do not shrink stays well below this.
 inline constexpr std::uint32_t kMaxStoredBytes = 2 * MDFS_MAX_EXTENT;
 
-// What all records of an image have in common.
+// The common properties of all records of an image.
 struct ExtentTableShape {
   std::uint8_t codec = MDFS_CODEC_ZSTD;
   std::uint32_t extent_bytes = 0;  // decoded
@@ -47,7 +47,7 @@ struct ExtentRecord {
 
   bool operator==(const ExtentRecord&) const = default;
   bool is_scattered() const { return address == MDFS_SCATTERED; }
-  // The stored bytes. Those of a scattered extent lack the runs, which read_extent() adds. block_size in bytes.
+  // The stored bytes. A scattered extent has no runs here; read_extent() adds the runs. block_size in bytes.
   StoredExtent stored(const ExtentTableShape& shape, std::uint32_t block_size) const;
   // The record of stored bytes. The runs of a scattered extent also need their own item.
   static ExtentRecord of(const StoredExtent& extent);

@@ -1,4 +1,4 @@
-// Where things lie on a disk: labels, space pages, metadata region, data. Pure functions of the label's numbers.
+// The parts of a disk: labels, space pages, metadata region, data. Pure functions of the label's numbers.
 //
 //   | label 0 | label 1 | space pages | metadata region | data ...        | label 2 | label 3 |
 //   0        128 KiB  256 KiB                                        end - 256 KiB          end

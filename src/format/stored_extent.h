@@ -1,4 +1,4 @@
-// Where the stored bytes of an extent lie, and what they must match.
+// The blocks of an extent's stored bytes, and their checksums.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

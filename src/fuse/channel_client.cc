@@ -126,7 +126,7 @@ Status ChannelClient::begin(unsigned slot) {
     again |= bytes == 0;
     if (!again) memory_.slot(slot).ready.store(bytes, std::memory_order_release);
   };
-  // Nobody takes samples out of a buffer: its window is read in one go.
+  // The client takes no samples out of a buffer before the answer: its window is read in one call.
   MDFS_TRY_ASSIGN(const bool cached,
                   volume.read_cached_window(grant->ino(), window, to.samples,
                                             to.buffer == nullptr ? engine::ReadProgress(progress) : nullptr));

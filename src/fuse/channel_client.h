@@ -22,7 +22,7 @@
 
 namespace mdfs::fuse {
 
-// What the clients of a mount share; outlives them.
+// Shared by the clients of a mount; outlives the clients.
 struct ChannelContext {
   volume::Volume& volume;
   WorkQueue& queue;             // for windows that wait for disks

@@ -57,7 +57,7 @@ constexpr int kTrimThresholdBytes = 1 << 20;
 constexpr auto kUnmountGrace = std::chrono::milliseconds(1000);
 // For disks that are in use although no daemon of their volume answers.
 constexpr auto kLockGrace = std::chrono::seconds(5);
-// How long a daemon whose mount is gone may take to say so.
+// The time in which a daemon whose mount is gone must report it.
 constexpr int kTriesForEnd = 10;
 constexpr auto kBetweenTries = std::chrono::milliseconds(50);
 // Programs that have just ended may hold their files a moment longer.

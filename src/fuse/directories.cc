@@ -35,7 +35,7 @@ class Listing {
   Listing(fuse_req_t req, fuse_ino_t directory, std::size_t size, bool plus)
       : req_(req), server_(server_of(req)), directory_(directory), buffer_(size), plus_(plus) {}
 
-  // False: the reply is full, or nobody waits for it any more.
+  // False: the reply is full, or its caller has stopped waiting.
   bool add(const DirectoryEntry& entry) {
     if (entry.name.empty()) return true;
     return plus_ ? add_plus(entry) : add_plain(entry);

@@ -21,7 +21,7 @@ namespace mdfs::fuse {
 class FailedWrites {
  public:
   void note(volume::Ino ino, Errc code);
-  // The kernel has forgotten the inode, so nobody has it open.
+  // The kernel has forgotten the inode, so no program has it open.
   void forget(volume::Ino ino);
   // For a new descriptor.
   std::uint64_t last() const { return last_.load(std::memory_order_acquire); }

@@ -234,7 +234,7 @@ void flush_view(fuse_req_t req, Handle& handle, std::optional<std::uint64_t> clo
   apply_and_reply(req, handle, std::move(writer), std::move(done));
 }
 
-// Ends a handle whose staged bytes nobody has been told of.
+// Ends a handle with staged bytes. The error of writing them has not been reported to any caller.
 void apply_at_release(fuse_req_t req, std::unique_ptr<Handle> last) {
   Handle& handle = *last;
   const std::shared_ptr<Handle> held = std::move(last);

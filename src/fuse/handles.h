@@ -43,8 +43,8 @@ struct Handle {
   bool traced_window = false;
   // Bytes staged and not yet applied.
   std::unique_ptr<views::StagedWrite> writer;
-  // Who has staged bytes: FUSE's lock owner, which is one for each table of descriptors. A child process that closes
-  // its copy of the descriptor has another one.
+  // The FUSE lock owners that have staged bytes. Each table of descriptors has its own lock owner, so a child process
+  // that closes its copy of the descriptor has another one.
   std::vector<std::uint64_t> stagers;
   bool refused = false;   // a stager has been told that the staged bytes are not stored
   unsigned applying = 0;  // applications under way
@@ -68,7 +68,7 @@ struct Handle {
     return std::move(writer);
   }
 
-  // What a write changes, if one may come.
+  // The samples that a write changes, if a write may come.
   std::optional<geometry::Window> written_window() const {
     return window ? std::optional(window->file()->window) : chunk;
   }

@@ -28,7 +28,7 @@ class MountHelper {
   MountHelper(const MountHelper&) = delete;
   MountHelper& operator=(const MountHelper&) = delete;
 
-  // Call once. Mounts read-only also if the options say so.
+  // Call once. The options may also ask for a read-only mount.
   Result<device::UniqueFd> mount(bool read_only);
   // Removes the mount from the tree of names at once; open files stay open.
   Status unmount_lazily();

@@ -40,7 +40,7 @@ struct MountEntry {
 };
 // The other mounts of the filesystem at the path. Asks the daemon nothing.
 std::vector<MountEntry> other_mounts(const std::string& path);
-// Where one of these mounts still is. Empty: nowhere.
+// The path of one of these mounts that still exists. Empty: none does.
 std::string place_still_mounted(const std::vector<MountEntry>& mounts);
 
 // The volume mounted at the path. kNotTty: not an MDFS volume.

@@ -16,7 +16,7 @@ Result<std::vector<unsigned>> parse_processors(std::string_view list);
 
 // All that the machine may have, also those that are absent now.
 Result<std::vector<unsigned>> possible_processors();
-// Those that the calling thread may run on.
+// The processors that the calling thread may run on.
 std::vector<unsigned> own_processors();
 
 // The calling thread then runs on these only, if the system lets it. False: it does not.

@@ -93,7 +93,7 @@ bool StagedFiles::drop_oldest(uid_t uid) {
 }
 
 void StagedFiles::take_name(StagedFile& file) {
-  if (file.opens == 0) {  // nobody can write the bytes or rename them any more
+  if (file.opens == 0) {  // no descriptor can write the bytes or rename them any more
     const std::lock_guard lock(file.mutex);
     file.writer.reset();
   }

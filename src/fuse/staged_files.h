@@ -57,10 +57,10 @@ class StagedView final : public views::View {
 // All of a mount. Any thread.
 class StagedFiles {
  public:
-  // With a name; each user but root may have half of what the others leave.
+  // Files with a name. Each user but root may have half of those that the other users do not have.
   static constexpr std::size_t kMost = 1024;
-  // That nobody has open, of a user: a client renames what it has closed at once. Beyond it the oldest goes: its client
-  // has died.
+  // Closed files of a user. A client renames a file right after it has closed it. Beyond this number the oldest file is
+  // removed, because its client has died.
   static constexpr std::size_t kMostClosed = 64;
 
   struct Request {
@@ -73,8 +73,8 @@ class StagedFiles {
     mode_t mode = 0;
     bool exclusive = false;  // O_EXCL
   };
-  // Opens the file with this key, kExists if `exclusive`, or makes it with this writer. Beyond the user's share the
-  // user's oldest file that nobody has open goes; kNoSpace: there is none.
+  // Opens the file with this key, kExists if `exclusive`, or makes it with this writer. Beyond the user's share,
+  // removes the user's oldest closed file; kNoSpace: there is none.
   Result<std::shared_ptr<StagedFile>> open(const Request& request, std::unique_ptr<views::ChunkWriter> writer);
   // Opens a file that the kernel has looked up. It may have lost its name since: that is no error, as elsewhere.
   void reopen(StagedFile& file);
@@ -84,7 +84,7 @@ class StagedFiles {
   bool has_name(const StagedFile& file) const;
   // Takes the name away; descriptors keep the file.
   void remove(StagedFile& file);
-  // Removes the user's oldest file that nobody has open. False: there is none.
+  // Removes the user's oldest closed file. False: there is none.
   bool drop_oldest(uid_t uid);
 
  private:

@@ -511,7 +511,7 @@ Result<std::vector<volume::DirectoryEntry>> read_view_directory(Server& server, 
     MDFS_TRY_ASSIGN(const views::ShownImage image, shown_image(server.volume(), node.spec.ino));
     if (has_frames(image, node.spec.name)) names.push_back({std::string(views::kFramesName), DT_DIR});
     for (const auto& [name, type] : zoom_names_in_view(image)) names.push_back({std::string(name), type});
-    // Nobody can open a longer name.
+    // A program cannot open a longer name.
     std::erase_if(names, [](const auto& entry) { return entry.name.size() > NAME_MAX; });
   }
   return list_directory(node, names.size(), offset, limit, [&](std::uint64_t number) { return names[number]; });

@@ -1,4 +1,4 @@
-// What clients of ome.zarr/ do to write a chunk: they create it, or a file beside it that they rename, and remove it.
+// The calls of clients that write a chunk of ome.zarr/: they create, rename and remove the chunk or a file beside it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -17,7 +17,7 @@ struct PageBox {
 };
 PageBox page_box(unsigned rank, std::uint32_t record_bytes);
 
-// Where the record of an extent lies: the number of its page, and its place there (0 .. places - 1, row-major).
+// The place of an extent's record: the number of its page, and its index there (0 .. places - 1, row-major).
 struct PagePlace {
   std::uint64_t page = 0;
   unsigned place = 0;

@@ -52,6 +52,7 @@ struct GridScore {
   auto operator<=>(const GridScore&) const = default;
 };
 
+// Computes the score of a grid for tables. A value; no thread contract.
 class GridScorer {
  public:
   explicit GridScorer(const std::array<std::uint64_t, 3>& grid) : grid_(grid) {}  // planes, rows, columns

@@ -167,7 +167,7 @@ class SpecParser {
       std::uint64_t& start = result.window.start[axis];
       std::uint64_t& length = result.window.length[axis];
       bytes = checked_mul(bytes.value_or(UINT64_MAX), length);
-      if (length == 0) return {};  // check() says so
+      if (length == 0) return {};  // check() reports it
       if (length <= before_[axis] || start >= geometry_.shape[axis])
         return Error{Errc::kOutOfRange, fmt::format("no sample of the window is inside along axis {}, which has {}",
                                                     geometry_.axes[axis], geometry_.shape[axis])};

@@ -30,7 +30,7 @@ struct Head {
   double capacity_bytes = 0;
   bool operator==(const Head&) const = default;
   double seek_s(double distance_bytes) const;  // without rotation
-  // Where on the disk an address lies, 0..1.
+  // The position of an address on the disk, 0..1.
   double place_of(double address_bytes) const;
 };
 

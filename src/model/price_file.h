@@ -1,4 +1,4 @@
-// What machines cost, as a TOML file, for sizing:
+// The prices of machines, as a TOML file, for sizing:
 //
 //   currency = "EUR"
 //   [[machine]]

@@ -1,4 +1,4 @@
-// What a figure shows: lines, points, areas and bars over two axes.
+// The contents of a figure: lines, points, areas and bars over two axes.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

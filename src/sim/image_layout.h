@@ -1,4 +1,4 @@
-// Where a simulated image lies: the disk of each extent, and its address there.
+// The layout of a simulated image: the disk of each extent, and its address there.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -28,7 +28,7 @@ class ImageLayout {
   // Place of an extent in the sequence of the image's bytes on its disk, where groups never touch: extents are
   // neighbours on the disk if and only if they are neighbours here.
   std::uint64_t offset_of(std::uint64_t extent_number) const;
-  // Where this place of the sequence is on the disk, in bytes.
+  // The address on the disk of this place of the sequence, in bytes.
   double address_of(std::uint64_t offset_bytes, unsigned disk) const;
 
  private:

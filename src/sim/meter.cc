@@ -8,7 +8,7 @@
 namespace mdfs::sim {
 namespace {
 
-// A transfer that may go on.
+// A transfer that may continue.
 class Transfer {
  public:
   explicit Transfer(const MeteredBlock& block)

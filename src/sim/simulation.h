@@ -12,7 +12,7 @@
 
 namespace mdfs::sim {
 
-// What became of one request for windows.
+// The result of one request for windows.
 struct WindowRecord {
   double arrival_s = 0;
   double done_s = -1;  // below 0: not done
@@ -95,7 +95,7 @@ class Simulation final : private Listener {
   void job_done(Engine& engine, std::uint64_t token) override;
   void alarm(Engine& engine, std::uint64_t token) override;
   void arrive(std::uint32_t slot);
-  // What is neither in the cache nor on its way; the window waits for the latter, and the cache gets the former.
+  // The extents that must be read. The cache gets them; the window also waits for extents that are on their way.
   Split split_past_cache(std::uint32_t slot, std::uint32_t& awaited);
   // The bytes of an extent have come: for this window, and for those that wait for them.
   void extent_done(std::uint32_t slot, std::uint32_t extent);

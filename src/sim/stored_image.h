@@ -7,7 +7,7 @@
 
 namespace mdfs::sim {
 
-// What a mount reads of an extent, and how it merges reads. The defaults are those of a mount.
+// The reads of a mount: the parts of an extent, and how reads are merged. The defaults are those of a mount.
 struct ReadRules {
   std::uint32_t sub_block_bytes = 16u << 10;     // a window reads at least this much of a raw extent; 0: all of it
   std::uint64_t block_bytes = 4096;              // reads are multiples of it

@@ -44,7 +44,7 @@ struct Setup {
   // whose extents are read whole. Absent: a raw image.
   std::optional<double> compressed_share;
   std::uint64_t cache_bytes = 0;  // of the mount, for windows of one run; 0: every window is read from the disks
-  // Where extents lie instead of where the placement says, with their stored sizes. Requests are those of a mount.
+  // Places of extents, which replace those of the placement, with stored sizes. Requests are those of a mount.
   std::shared_ptr<const StoredImage> stored;
 };
 
@@ -55,7 +55,7 @@ Result<geometry::Geometry> make_image(const std::string& shape, const std::strin
 // The machine with the disks and the image that its file names.
 Result<Setup> default_setup(const model::Machine& machine);
 
-// What a window asks for, in order of issue.
+// The requests of a window, in order of issue.
 struct Split {
   // By extent. As a mount reads, each request counts as an extent, whose full and part are the request's own bytes.
   std::vector<Request> requests;
@@ -64,7 +64,7 @@ struct Split {
   double part_bytes = 0;  // of the window
 };
 
-// What a mount reads by itself: a sub-block of a raw extent, or a whole compressed one.
+// The least that a mount reads: a sub-block of a raw extent, or a whole compressed extent.
 struct ReadUnit {
   std::uint64_t extent = 0;        // number
   std::uint32_t unit = 0;          // of the extent
@@ -94,8 +94,8 @@ class System {
 
   // split() in two steps, for a reader with a cache; only if reads_as_mount().
   bool reads_as_mount() const;
-  // What a mount without a cache reads for the windows, each unit once, ascending; `part_bytes` gets the windows'
-  // bytes.
+  // The units that a mount without a cache reads for the windows, each once, ascending; `part_bytes` gets the bytes of
+  // the windows.
   std::vector<ReadUnit> units_under(std::span<const geometry::Window> windows, std::uint64_t base,
                                     double& part_bytes) const;
   // The requests that read these units. `request_of_unit`, if not null, gets the index of the last request with bytes
@@ -116,7 +116,7 @@ class System {
   void split_extent(std::uint64_t index, const geometry::Coord& place, double part, std::uint64_t base,
                     Split& split) const;
   void split_striped(std::uint64_t index, double part_bytes, std::uint64_t base, Split& split) const;
-  // Where an extent is read: on its disk, in the bytes of plan_requests().
+  // The place of an extent on its disk, in the bytes of plan_requests().
   ExtentPlace place_of(std::uint64_t number, const geometry::Coord& extent, std::uint64_t base) const;
   Request request_of(unsigned disk, std::uint64_t offset_bytes, std::uint64_t length_bytes) const;
 

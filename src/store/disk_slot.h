@@ -51,7 +51,7 @@ class DiskSlot final : public device::Disk {
   void require(std::uint64_t bytes) { required_bytes_ = bytes; }
   // Looks at the device or file. kIo: it was truncated or deleted, now or before.
   Status check_condition();
-  // What the looks have found so far: the smallest size of a truncated disk in bytes; that the file was deleted.
+  // Found by check_condition() so far: the smallest size of a truncated disk in bytes; that the file was deleted.
   std::optional<std::uint64_t> truncated_to() const {
     const std::uint64_t least = least_bytes_;
     return least == kNeverTruncated ? std::nullopt : std::optional(least);

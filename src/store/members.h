@@ -16,10 +16,11 @@ namespace mdfs::store {
 
 using format::Key;
 
+// Free space in the filesystem below a disk, beside the nodes of the commit: for data that are written meanwhile.
+inline constexpr std::uint64_t kCommitRoomBytes = 4u << 20;
+
 // kFailed: smaller than the volume needs. kNone: no disk has this index. kDraining: healthy, and being drained.
 // kDeleted: a file without a name, whose contents can be read until it is closed.
-// Free in the filesystem below a disk, beside the nodes of the commit: for the data that others write meanwhile.
-inline constexpr std::uint64_t kCommitRoomBytes = 4u << 20;
 
 enum class DiskState : std::uint8_t { kHealthy, kMissing, kStale, kFailed, kNone, kDraining, kDeleted };
 
@@ -70,8 +71,8 @@ class Members {
   virtual DiskInfo disk_info(unsigned index) const = 0;
   // Looks at all devices and files. kIo names the first that was truncated or deleted; disk_info() then tells of all.
   virtual Status examine_disks() { return {}; }
-  // What the filesystem below a disk that is a file with holes can still give it; UINT64_MAX: no such limit. No commit
-  // begins with less than kCommitRoomBytes.
+  // Free bytes of the filesystem below a disk that is a file with holes; UINT64_MAX: no such limit. No commit begins
+  // with less than kCommitRoomBytes.
   virtual std::uint64_t room_below(unsigned) { return UINT64_MAX; }
   bool is_whole() const;             // every member is present
   std::uint64_t lost_disks() const;  // missing and failed ones, a bit each

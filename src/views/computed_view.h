@@ -13,6 +13,7 @@
 
 namespace mdfs::views {
 
+// Reads the staged bytes, with the header and the padding of the file. Owns the bytes. Any thread.
 class ComputedView final : public View {
  public:
   // `bytes`: of the window, without the header and the padding.

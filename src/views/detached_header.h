@@ -23,7 +23,7 @@ std::optional<HeaderFormat> parse_header_suffix(std::string_view suffix);
 // Most bands of a VRT header, which describes each of them, and of an ENVI header, which GDAL reads.
 inline constexpr std::uint64_t kMaxVrtBands = 4096, kMaxEnviBands = 65536;
 
-// Whether there is a header for an image whose canonical bytes are the file `data_file` in the same directory. Errors
+// Checks that a header can describe an image whose canonical bytes are the file `data_file` beside it. Errors
 // (kInvalidArgument): the format has no such type or number of bands, the image is empty, an axis or a line is too long
 // for readers of the format, or the format cannot name the file. Any thread.
 //   NRRD: https://teem.sourceforge.net/nrrd/format.html; all types but f16. Channels are the fastest axis.

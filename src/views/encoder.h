@@ -1,4 +1,4 @@
-// What encoders of pictures have in common: rows in, bytes out.
+// The interface of encoders of pictures: rows in, bytes out.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

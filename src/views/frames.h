@@ -15,7 +15,7 @@ namespace mdfs::views {
 
 inline constexpr std::string_view kFramesName = "frames";
 
-// What frames/ of an image has: each frame in each of the formats that hold it.
+// The files of frames/ of an image: each frame in each of the formats that hold it.
 struct Frames {
   unsigned axis = 0;
   std::uint64_t count = 0;

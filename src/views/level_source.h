@@ -1,4 +1,4 @@
-// What a window of a level is made from if the level is not stored, and which windows are in bounds.
+// The samples from which a window of a level that is not stored is computed, and the bounds of such windows.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -49,7 +49,7 @@ struct ZoomName {
 // Equal for equal names.
 std::string to_key(const ZoomName& name);
 
-// What is zoomed into.
+// The picture of a Deep Zoom: an image or a plane.
 struct ZoomPicture {
   geometry::Geometry image;  // or the plane, if that has levels of its own
   std::optional<geometry::PlaneIndex> plane;

@@ -53,6 +53,7 @@ class LevelGuard::Write {
   std::list<Writing>::iterator entry_;
 };
 
+// Tells its thread whether a writer has changed the samples of the box since the constructor.
 class LevelGuard::Watch {
  public:
   // Waits until no writer is in the box; or `stop` ends the wait, and the watch is stale.

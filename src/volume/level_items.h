@@ -13,7 +13,7 @@ namespace mdfs::volume {
 
 inline format::Key level_key(Ino image, std::uint64_t level) { return {image, MDFS_KIND_LEVEL, level}; }
 
-// The items of levels 1, 2, .. . kCorrupt if they do not go on from 1 or have different reductions. Reader is
+// The items of levels 1, 2, .. . kCorrupt if they are not consecutive from 1 or have different reductions. Reader is
 // store::Store or store::Transaction.
 template <typename Reader>
 Result<std::vector<format::LevelItem>> read_level_items(Reader& reader, Ino image);

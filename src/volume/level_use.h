@@ -7,6 +7,7 @@
 
 namespace mdfs::volume {
 
+// Pins the object from begin() to the destructor. One thread.
 class LevelUse {
  public:
   static Result<LevelUse> begin(InodeTable& table, OpenObjects& open_objects, Ino object) {

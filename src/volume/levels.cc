@@ -84,7 +84,7 @@ Status VolumeImpl::set_levels(Ino ino, unsigned count, geometry::Reduction reduc
   if (count > 0) queue_levels(*pin);
   for (const Ino object : gone) {
     const Pin level = table_.pin(object);
-    level->unlinked = true;  // frees it when the pin, or its last reader, lets go
+    level->unlinked = true;  // frees it when the pin, or its last reader, is released
   }
   return {};
 }

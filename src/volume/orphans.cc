@@ -116,7 +116,7 @@ Status VolumeImpl::free_orphan(Ino ino) {
   const std::lock_guard lock(freeing_mutex_);
   const Pin pin = table_.pin(ino);
   if (table_.is_held(*pin)) {
-    pin->unlinked = true;  // comes back here when it is let go
+    pin->unlinked = true;  // comes back here when it is released
     return {};
   }
   open_objects_.discard(*pin);

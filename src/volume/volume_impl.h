@@ -37,6 +37,7 @@ struct Change {
 };
 
 // Long work waits while one exists (MaintainedVolume::readers).
+// Counts a call as a reader while the object lives. Operations pause beside readers.
 class Reading {
  public:
   explicit Reading(std::atomic<unsigned>& readers) : readers_(readers) { ++readers_; }
@@ -47,6 +48,8 @@ class Reading {
   std::atomic<unsigned>& readers_;
 };
 
+// The one implementation of Volume: names, attributes, images and levels on a store and an engine, which it owns. Any
+// thread, unless a member says otherwise.
 class VolumeImpl final : public MaintainedVolume {
  public:
   VolumeImpl(std::unique_ptr<store::Store> store, std::unique_ptr<engine::Engine> engine, const VolumeOptions& options,
@@ -237,7 +240,7 @@ class VolumeImpl final : public MaintainedVolume {
   Result<LevelWrite> begin_write(Inode& inode, const ObjectUse& use, const geometry::SampleBox& box);
   // The same for bytes [offset, offset + length) of the file, which may begin behind its end.
   Result<LevelWrite> begin_write_bytes(Inode& inode, const ObjectUse& use, std::uint64_t offset, std::uint64_t length);
-  // Where the file ends now or will end.
+  // The same for a change of the size; `size_bytes`: of the file now, or after the change.
   Result<LevelWrite> begin_resize(Inode& inode, const ObjectUse& use, std::uint64_t size_bytes);
   enum class LevelState : std::uint8_t { kBuilt, kChanged, kCannotBeStored };
   struct LevelJob;      // level_job.h

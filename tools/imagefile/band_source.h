@@ -6,6 +6,7 @@
 
 namespace mdfs::imagefile {
 
+// Derived classes decode bands; read() copies out of them. One thread.
 class BandSource : public ImageSource {
  public:
   Status read(MutableBytes into) final;

@@ -13,6 +13,7 @@
 
 namespace mdfs::imagefile {
 
+// Bytes of a file or of memory, at any offset. One thread.
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
@@ -29,6 +30,7 @@ inline std::uint64_t to_integer(ConstBytes bytes, bool big_endian) {
   return value;
 }
 
+// Bytes in memory, which the caller owns.
 class MemoryBytes final : public ByteSource {
  public:
   explicit MemoryBytes(ConstBytes bytes) : bytes_(bytes) {}

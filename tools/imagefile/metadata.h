@@ -1,4 +1,4 @@
-// What an image file says beside its samples.
+// Metadata of an image file, beside its samples.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

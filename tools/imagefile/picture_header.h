@@ -1,7 +1,7 @@
-// What the headers of DPX, Cineon and EXR files say: fields with their types, names of channels, windows. As JSON:
+// The headers of DPX, Cineon and EXR files: fields with their types, names of channels, windows. As JSON:
 //   {"format": "openexr", "channels": [..], "data": [x, y, width, height], "display": [x, y, width, height],
 //    "fields": {"smpte:TimeCode": {"type": "timecode", "values": [..]}, ..}}
-// with the names and types of OpenImageIO. What is as it is without a header is left out.
+// with the names and types of OpenImageIO. Defaults are left out.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -27,13 +27,13 @@ Result<mdfs_ioc_geometry> image_info(mdfs_image& image, const std::string& path)
 
 // Of any file or directory of a mounted volume; kInvalidArgument if the path is on none.
 Result<mdfs_ioc_volume> volume_info(const std::string& path);
-// What each disk did and what went wrong with it; `reset`: then errors count from zero.
+// Reads, writes and errors of each disk; `reset`: error counts are set to zero.
 Result<mdfs_ioc_disks> disk_counters(const std::string& path, bool reset = false);
 // For ESTALE of a request that would write: what is wrong, and what to do.
 Error stale_disk_error(const std::string& path);
-// What is wrong with the volume, a line each (volume_errors.h), errors of its disks included.
+// Errors of the volume and of its disks, a line each (volume_errors.h).
 std::vector<std::string> all_errors(const mdfs_ioc_volume& volume, const std::string& path);
-// What modelled disks have done so far; nothing where the disks are what they are.
+// Figures of the modelled disks so far; nothing if the disks are not modelled.
 Result<std::optional<mdfs_ioc_model>> model_info(const std::string& path);
 
 // How an image lies on its disks; of the volume's images, nothing if it cannot be told.

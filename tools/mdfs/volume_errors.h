@@ -1,4 +1,4 @@
-// What is wrong with a mounted volume, and what to do about it, in one line each.
+// Errors of a mounted volume, and what to do about each, in one line.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,9 +9,9 @@
 
 namespace mdfs::tools {
 
-// Empty if all disks are healthy and nothing but an option keeps the volume from being written.
+// Messages; none if all disks are healthy and the volume can be written, or is read-only by an option.
 std::vector<std::string> volume_errors(const mdfs_ioc_volume& volume);
-// Of disks with errors that nobody has forgotten yet.
+// Messages about disks whose error counts have not been set to zero.
 std::vector<std::string> disk_errors(const mdfs_ioc_volume& volume, const mdfs_ioc_disks& counted);
 
 }  // namespace mdfs::tools

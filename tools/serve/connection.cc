@@ -42,7 +42,7 @@ bool wait_for(int socket, short events, int milliseconds) {
 }  // namespace
 
 Connection::~Connection() {
-  // Bytes that nobody has read would make the kernel reset the connection, and the client lose the answer.
+  // Bytes that were not read would make the kernel reset the connection, and the client lose the answer.
   ::shutdown(socket_.get(), SHUT_WR);
   const auto end = Clock::now() + std::chrono::milliseconds(kLingerMilliseconds);
   for (std::size_t count = 0; count < kMostLingering; count += input_.size()) {

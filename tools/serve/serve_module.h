@@ -1,4 +1,4 @@
-// What mdfs_serve.so, the web server, offers to the program.
+// The interface of mdfs_serve.so, the web server, to the program.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -33,7 +33,7 @@ bool same_letters(std::string_view a, std::string_view b);
 // Removes the first item of a list with commas; commas in double quotes are part of an item.
 std::string_view take_item(std::string_view& list);
 
-// What a Range header asks for of `size` bytes.
+// The part of `size` bytes that a Range header asks for.
 struct ByteSpan {
   enum class Kind : std::uint8_t { kWhole, kPart, kOutside } kind = Kind::kWhole;
   std::uint64_t first = 0, count = 0;  // kPart

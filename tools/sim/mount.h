@@ -25,6 +25,7 @@ struct MountPlan {
   std::vector<std::uint64_t> bytes;
 };
 
+// An open image of a mount: its geometry, its layout, the plans and reads of its windows. One thread.
 class MountedImage {
  public:
   // kInvalidArgument: not an image on a mounted volume.

@@ -20,6 +20,7 @@ inline constexpr std::size_t kHistogramBins = 40;
 nlohmann::ordered_json or_null(const std::optional<unsigned>& value);
 nlohmann::ordered_json or_null(const std::optional<double>& value);
 
+// Prints the result of a command, as text or as JSON. One thread.
 class Report {
  public:
   // system: absent where a command has none, or many.

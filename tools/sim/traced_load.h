@@ -34,7 +34,7 @@ struct TracedLoad {
 };
 
 Result<TracedLoad> run_trace(const TraceOptions& options);
-// Its parameters, and its images in words.
+// Reports the parameters and describes the images.
 void describe(const TraceOptions& options, const TracedLoad& load, Report& report);
 
 }  // namespace mdfs::tools

@@ -18,12 +18,12 @@ struct Choice {
   std::string help;
 };
 
-// What an option or argument takes, where its type name does not list it as "{raw,zstd}". `list`: of these, with commas
-// between them.
+// The choices of an option or argument whose type name does not list them as "{raw,zstd}". kList: several choices with
+// commas between them.
 enum class ChoiceOf { kOne, kList };
 void complete_with(const CLI::Option* option, std::vector<Choice> choices, ChoiceOf of = ChoiceOf::kOne);
 
-// Whether the command line is `PROGRAM --complete WORD...`.
+// Is the command line `PROGRAM --complete WORD...`?
 bool asks_for_completion(int argc, const char* const* argv);
 
 // Prints the words that may stand at the cursor, each as WORD, a tab and a line of help. A line ":files" stands for the

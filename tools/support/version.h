@@ -1,4 +1,4 @@
-// What --version prints.
+// The output of --version.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -38,7 +38,7 @@ constexpr std::size_t huge_slab_bytes(std::size_t piece) {
   return bytes;
 }
 
-// What a piece of a slab of huge pages is charged, rounded down: the sum over a slab can miss some bytes of it.
+// The charge of a piece of a slab of huge pages, rounded down: the sum over a slab can miss some bytes of it.
 constexpr std::size_t huge_slab_charge(std::size_t slab_bytes, std::size_t piece) {
   return slab_bytes / (slab_bytes / piece);
 }

@@ -19,14 +19,14 @@ class WrittenExtents {
   WrittenExtents(Core& core, OpenObject& object) : core_(core), object_(object) {}
 
   Result<bool> contains(const geometry::Coord& extent) const;
-  // Of the row of the grid along the fastest axis that `from` lies in, and not before it: the first ones, at most
-  // `most`, ascending. Fewer: the row has no more. Holds some items of the tree and the answer.
+  // Lists the first written extents, at most `most`, ascending, from `from` on in its row of the grid along the fastest
+  // axis. Fewer: the row has no more. Holds some items of the tree and the answer.
   Result<std::vector<std::uint64_t>> in_row(const geometry::Coord& from, std::size_t most, const Stop& stop) const;
   // Calls visit(extent) for those in a box of the grid, in any order, until it returns false. The cost depends on
   // written extents near the box, not on its size. `visit` may change them; one that changes meanwhile may be visited
   // twice.
   Status each_in(const GridBox& box, const Stop& stop, const Visit& visit) const;
-  // Those of a part of the grid that records or strips have. One that is dirty may be among them.
+  // The same for extents that have records or strips. A dirty extent may be among them.
   Status each_stored_in(const GridBox& box, const Stop& stop, const Visit& visit) const;
   Result<std::uint64_t> count_stored(const Stop& stop) const;
 

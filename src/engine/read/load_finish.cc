@@ -113,7 +113,7 @@ void LoadOperation::finish(Fetch& fetch) {
       const std::lock_guard lock(block.mutex);
       release(block);
     }
-    // Nobody looks up again where an extent is that moved while the disk took its time.
+    // An extent that moved while the disk took its time is not looked up again.
     if (status.error().code == Errc::kCorrupt && fetch.kept == nullptr && !is_alone_)
       core_.store.note_checksum_error(disk_of(fetch));
     const std::lock_guard lock(mutex_);

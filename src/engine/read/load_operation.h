@@ -44,7 +44,7 @@ struct Fetch {
 // on the decoding threads. After a checksum mismatch the operation looks the record up again and reads once more,
 // because the extent may have moved meanwhile. A second mismatch is damage.
 // run() waits. start() does not wait; keep() then holds all that must outlive the caller, the barrier included. A
-// caller of run() that is stopped leaves, and the operation goes on as if it had been started: the disks still fill its
+// caller of run() that is stopped leaves, and the operation continues as after start(): the disks still fill its
 // memory.
 class LoadOperation : public std::enable_shared_from_this<LoadOperation> {
  public:

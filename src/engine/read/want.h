@@ -1,4 +1,4 @@
-// What a reader requests from the loader: bytes of a cache block, and a call when they are there.
+// A request of a reader to the loader: bytes of a cache block, and a call when they are there.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -16,7 +16,7 @@ class StripJudge {
  public:
   StripJudge(Core& core, OpenObject& object);
 
-  // Whether these changed bytes of an extent are worth a strip.
+  // Are these changed bytes of an extent worth a strip?
   Result<bool> is_worth_a_strip(const geometry::Coord& extent, const ChangedBytes& changed);
 
  private:

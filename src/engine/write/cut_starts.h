@@ -1,4 +1,4 @@
-// Where an image may end while it is shortened in steps. Pure.
+// The places at which an image may end while it is shortened in steps. Pure.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

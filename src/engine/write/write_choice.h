@@ -9,7 +9,7 @@
 
 namespace mdfs::engine {
 
-// Those of full groups; full ones; all; new pieces that a sync will soon wait for.
+// Cache blocks of full groups; full cache blocks; all; new pieces that a sync will soon wait for.
 enum class WhichBlocks : std::uint8_t { kFullGroups, kFull, kAll, kPieces };
 
 // The dirty bytes of one object.

@@ -36,7 +36,7 @@ class BlockMap {
   // Marks the part of a run in the section; holds() must accept the run. False if a block of it was marked already (the
   // others are marked all the same).
   bool mark(const format::Run& run);
-  // Whether a block in the section is marked.
+  // Is a block in the section marked?
   bool get(std::uint16_t disk, std::uint64_t block) const;
   // The MDFS_BITS_PER_PAGE / 64 words of a page in the section.
   const std::uint64_t* words(std::uint16_t disk, std::uint64_t page) const;
