@@ -54,7 +54,7 @@ SYSTEM_HEADERS = {"dirent.h", "dlfcn.h", "fcntl.h", "fts.h", "grp.h", "limits.h"
                   "unistd.h"}
 SYSTEM_FOLDERS = {"sys", "linux", "asm", "net", "netinet", "arpa"}
 
-# Layers that know no file, clock, thread or chance (DESIGN: pure code), and what they therefore do not include.
+# Layers that know no file, clock, thread or random number (DESIGN: pure code), and what they therefore do not include.
 PURE = {"geometry", "layout", "format", "codec", "alloc"}
 IMPURE_HEADERS = {"thread", "mutex", "shared_mutex", "condition_variable", "chrono", "random", "fstream", "iostream",
                   "filesystem", "unistd.h", "fcntl.h", "time.h", "ctime", "pthread.h"}

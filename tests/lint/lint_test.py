@@ -37,7 +37,118 @@ class Tree(unittest.TestCase):
         self.assertIn(words, complaints[0])
 
 
+# A phrase per row, and where it is written. Each one holds a retired word.
+RETIRED_PHRASES = [
+    ("doc/a.md", "the extent spills to disk 1"),
+    ("doc/a.md", "the disk that was wished for"),
+    ("src/a.cc", "const DataWish asked;"),
+    ("doc/a.md", "the blocks are anybody's"),
+    ("src/a.cc", "close_owner(object);"),
+    ("doc/a.md", "A witness of a write"),
+    ("doc/a.md", "mdfsck mends the tree"),
+    ("doc/a.md", "the tree heals"),
+    ("src/a.h", "class WorkLane {"),
+    ("src/a.h", "Lane lane_;"),
+    ("src/a.h", "// The alphabet of the crash test."),
+    ("doc/a.md", "other faces of the image"),
+    ("src/a.cc", "give_birth(inode);"),
+    ("doc/a.md", "The commit gives birth to an inode."),
+    ("src/a.h", "class Content {"),
+    ("src/a.h", "void use(Content& content);"),
+    ("src/a.h", "UnitPtr unit;"),
+    ("doc/a.md", "some units of one object"),
+    ("src/a.h", "engine::Records records;"),
+    ("src/a.h", "InsideGate inside(gate);"),
+    ("src/a.h", "class CommitGate {"),
+    ("doc/a.md", "A strip settles."),
+    ("tests/a_test.cc", "TEST(StripsTest, SettlingWithoutRoomLosesNothing) {"),
+    ("src/a.h", "class SettleQueue {"),
+    ("doc/a.md", "a ripe group"),
+    ("doc/a.md", "a torn group"),
+    ("tests/a_test.cc", "// groups are torn only in the end"),
+    ("src/a.h", "std::vector<LeftPlace> left;"),
+    ("doc/a.md", "the places they left"),
+    ("doc/a.md", "a left place"),
+    ("src/a.cc", "return_home(extent);"),
+    ("src/a.cc", "note_left(extent);"),
+    ("src/a.cc", "transaction.unlink(run);"),
+    ("doc/a.md", "The store lets go of the run."),
+    ("src/a.cc", "let_go(run);"),
+    ("src/a.h", "void keep(Run run);"),
+    ("src/a.h", "// trouble with a disk"),
+    ("doc/a.md", "mdfs evacuates disk 2"),
+    ("doc/a.md", "to empty a disk"),
+    ("src/a.cc", "close_stretch(range);"),
+    ("doc/a.md", "a stretch of blocks"),
+    ("src/a.cc", "return merit_of(group);"),
+    ("src/a.cc", "merits.push_back(1);"),
+    ("src/a.cc", "dirt_bytes += 1;"),
+    ("src/a.h", "Chance& chance_;"),
+    ("tests/a.cc", "// identities of its own"),
+    ("tests/a.cc", "// the machine on paper"),
+    ("tests/a.cc", "TEST(ScrubTest, ACrashIsGoneOnFrom) {"),
+    ("src/a.cc", "if (has_gone_on_without(slot)) return;"),
+    ("doc/a.md", "The operation is gone on with."),
+    ("src/a.cc", "if (speaks_against(record)) return;"),
+    ("doc/a.md", "a copy that is laid anew"),
+    ("doc/a.md", "groups laid freshly"),
+    ("src/a.h", "struct LaidImage {"),
+    ("doc/a.md", "the zone policy of a volume"),
+    ("src/a.cc", "options.zone_policy = 1;"),
+    ("man/a.1.scd", "the proof of a commit"),
+    ("src/store/a.h", "bool proven = false;"),
+    ("src/engine/a.h", "// A proof of the commit."),
+    ("src/store/a.h", "void confirm();"),
+    ("src/store/a.h", "Promise promised;"),
+    ("src/engine/a.h", "Room& room;"),
+    ("src/volume/a.h", "// the promised blocks"),
+    ("src/engine/a.h", "// The extent is linked."),
+    ("src/alloc/a.h", "// unlinked blocks"),
+    ("bench/a.py", "# on the disks and linked, but not committed"),
+    ("src/store/a.h", "// gated blocks"),
+    ("src/engine/a.h", "Claims claims;"),
+    ("src/alloc/a.h", "// A window."),
+    ("src/store/a.h", "// A window."),
+    ("src/a.h", "// Blocks that nobody uses."),
+    ("README.md", "a file that anybody may read"),
+    ("dev", "# a lane of tests on paper"),
+    ("python/mdfs/a.py", "# laid anew"),
+    ("systemd/mdfs@.service.in", "# chance"),
+    ("debian/control", " the disk is settled"),
+    ("tools/a.h", "// The first loss in words."),
+    ("src/a.h", "// the log says so"),
+    ("man/a.1.scd", "the operation goes on"),
+]
+# The same words in another sense.
+ALLOWED_PHRASES = [
+    ("doc/a.md", "It is healthy, as we recommend: a spillover."),
+    ("src/views/a.h", "// A window."),
+    ("src/device/a.cc", "std::array<std::uint64_t, 4> lane{};"),
+    ("doc/a.md", "a torn write, a hard link, the user `nobody`"),
+    ("doc/a.md", "A cut may leave a disk without the last commit."),
+    ("src/model/a.h", "// units of measure; an empty disk"),
+    ("tests/a_test.cc", "TEST(ATest, ItGoesOnAfterAKill) {  // nobody writes"),
+]
+
+
 class WordsTest(Tree):
+    def test_each_phrase_with_a_retired_word_is_found(self):
+        for name, phrase in RETIRED_PHRASES:
+            with self.subTest(phrase):
+                self.put(name, phrase + "\n")
+                self.assertNotEqual(words.check_tree(self.root), [])
+                self.put(name, "")
+
+    def test_each_rule_has_a_phrase(self):
+        for pattern in {rule[-2] for rule in words.RETIRED + words.RETIRED_BELOW}:
+            with self.subTest(pattern):
+                self.assertTrue(any(words.find(pattern, phrase) for _, phrase in RETIRED_PHRASES))
+
+    def test_the_same_words_in_another_sense_pass(self):
+        for name, phrase in ALLOWED_PHRASES:
+            with self.subTest(phrase):
+                self.assertEqual(words.check_text(pathlib.PurePath(name), phrase), [])
+
     def test_a_retired_word_is_found_with_what_is_written_instead(self):
         self.put("doc/a.md", "It is clean.\nA witness of it.\n")
         self.one_complaint(words.check_tree(self.root), "a.md:2: 'witness' is retired: checksum record")

@@ -15,7 +15,7 @@ WARNED = logging.WARNING
 
 
 class _Heard(logging.Handler):
-    """Collects what tifffile logs: it reads damaged files as far as it can, and says so there alone."""
+    """Collects what tifffile logs: it reads damaged files as far as it can, and reports that in the log alone."""
 
     def __init__(self) -> None:
         super().__init__(WARNED)
