@@ -56,12 +56,12 @@ struct mdfs_window_read {
 };
 /* Reads many windows, several of them at the same time, in any order. Each is one version of the image. Returns 0, or
  * the error of the first read in the array that has one; mdfs_last_error() then has its message. All others are done.
- * Where the channel does not serve, threads read that end with the call. */
+ * Without a channel, threads read that end with the call. */
 int mdfs_read_windows(mdfs_image* image, struct mdfs_window_read* reads, size_t count);
 /* Memory for windows that the daemon shares with the caller: it puts the samples of packed windows (strides null) there
- * itself, so that they are copied once. The memory is as any other, but for two things: bytes of a window may be mixed
- * while the call that reads it runs, and a child process that was forked shares the memory with its parent. Where the
- * daemon has no room for it, it is memory of the caller alone, and windows come into it as into any other. It may be
+ * itself, so that they are copied once. The memory differs from ordinary memory in two things: bytes of a window may be
+ * mixed while the call that reads it runs, and a child process that was forked shares the memory with its parent. If
+ * the daemon refuses, the buffer is ordinary memory of the process, and reads copy windows into it. The buffer may be
  * freed after the image. */
 typedef struct mdfs_buffer mdfs_buffer;
 int mdfs_buffer_new(mdfs_image* image, size_t bytes, mdfs_buffer** buffer);
