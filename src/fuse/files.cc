@@ -346,7 +346,14 @@ void op_write(fuse_req_t req, fuse_ino_t ino, const char* bytes, std::size_t siz
   const auto begun = TraceRecorder::Clock::now();
   const auto count = server.volume().write(ino, at, from, append, stop_of(req));
   if (!count.ok()) return fail(count.error());
-  if (*count < size) note_failure(Errc::kNoSpace);
+  if (*count < size) {
+    // The kernel makes EIO of a part of an asynchronous direct write. ext4 and XFS write a part, too, and say ENOSPC.
+    if ((fi->flags & O_DIRECT) != 0)
+      return reply_after_direct_write(server, ino, at, *count, [req] {
+        reply_error(req, {Errc::kNoSpace, "the volume has room for a part of a direct write"});
+      });
+    note_failure(Errc::kNoSpace);
+  }
   if (server.trace() != nullptr) server.trace()->bytes(server.volume(), ino, at, *count, true, begun, caller_pid(req));
   if (fi->writepage) {
     // The kernel takes any count as a success of the write-back, and forgets the pages: a part is an error.

@@ -86,7 +86,7 @@ Status check_new_name(fuse_ino_t parent, const char* name) {
   MDFS_TRY(volume::check_name(name));
   if (is_virtual(parent)) return Error{Errc::kNotPermitted, "virtual directories cannot be changed"};
   if (!volume::is_reserved_name(parent, name)) return {};
-  // The caller sees no more than EINVAL.
+  // The caller sees no more than a number.
   spdlog::info("{}: refused: names ending in @, and /.mdfs, are reserved for views of images", name);
   return Error{Errc::kInvalidArgument, std::string(name) + ": names ending in @, and /.mdfs, are reserved"};
 }
@@ -156,6 +156,9 @@ void op_rename(fuse_req_t req, fuse_ino_t parent, const char* name, fuse_ino_t n
   if (is_virtual(parent)) return install_chunk(req, parent, name, new_parent, new_name, flags);
   Status status = check_old_name(parent, name);
   if (status.ok()) status = check_new_name(new_parent, new_name);
+  // mv(1) words EINVAL as a move of a directory into itself.
+  if (!status.ok() && status.error().code == Errc::kInvalidArgument)
+    status = Error{Errc::kNotPermitted, status.error().message()};
   auto mode = volume::RenameMode::kReplace;
   if (flags == RENAME_NOREPLACE) {
     mode = volume::RenameMode::kNoReplace;

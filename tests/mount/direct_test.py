@@ -1,6 +1,7 @@
 """What the kernel caches of a file that is written past its cache: pages, and the mode."""
 # SPDX-License-Identifier: Apache-2.0
 import ctypes
+import errno
 import itertools
 import mmap
 import os
@@ -12,6 +13,7 @@ import tempfile
 import threading
 
 import harness
+from full_mappings_test import MappingTest
 from harness import NOBODY, as_user, make_image, write_all
 
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -228,6 +230,25 @@ class Direct(harness.MountTest):
                 os.setxattr(self.at("file"), "system.posix_acl_access", acl)
             self.assertEqual(as_user(set_list, groups=groups), 0)
             self.assertEqual(bool(os.stat(self.at("file")).st_mode & stat.S_ISGID), stays)
+
+
+class FullVolume(MappingTest):
+    def test_an_asynchronous_direct_write_that_finds_too_little_room_says_so(self):
+        failed = []
+        for room in (0, 20_000, 50_000, 4 << 20):
+            with self.subTest(room=room):
+                with open(self.volume / "file", "wb") as made:
+                    made.truncate(BYTES)
+                self.leave(room)
+                file = os.open(self.volume / "file", os.O_RDWR | os.O_DIRECT)
+                writer = AsyncWriter(file)
+                failed += self.errors_of([lambda writer=writer: writer.write(7)])
+                writer.close()
+                os.close(file)
+                os.unlink(self.volume / "file")
+                os.unlink(self.volume / "ballast")
+                subprocess.run([harness.MDFS, "volume", "sync", self.volume.path], check=True, capture_output=True)
+        self.assertEqual(failed, [errno.ENOSPC] * 3)
 
 
 if __name__ == "__main__":
