@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks the form of the sources: opening sentence, SPDX line, length of lines and files, no leftovers, and in
-programs no output but through tools/support. Of documents, the length of lines.
+programs no output but through tools/support. Of documents and other texts, the length of lines.
 
 usage: files.py SOURCE_ROOT
 """
@@ -15,6 +15,10 @@ LINE_LIMIT = 120
 # Documents, which people read beside a terminal. A row of a table is one line.
 DOCUMENTS = ["*.md", "doc/*.md", "bench/*.md", "man/*.scd"]
 DOCUMENT_LINE_LIMIT = 100
+# Other texts, with lines as long as those of sources.
+OTHER_TEXTS = ["dev", ".ci/run", "meson.build", "meson_options.txt", "completion/*", "debian/*", "debian/tests/*",
+               "systemd/*", "man/meson.build", "python/**/*.py", "python/*.toml",
+               *(f"{folder}/**/meson.build" for folder in FOLDERS)]
 FILE_LIMIT = 600
 OPENING_LINES = 25  # the sentence and the SPDX line are in these
 SPDX_IN_PROSE = re.compile(r"^(//|#|/?\*).*\w.* SPDX-License-Identifier:")
@@ -63,17 +67,21 @@ def check_file(path, shown):
     return complaints
 
 
-def check_document(path, shown):
-    return [f"{shown}:{number}: {len(line)} columns, more than {DOCUMENT_LINE_LIMIT}"
+def check_lines(path, shown, limit):
+    return [f"{shown}:{number}: {len(line)} columns, more than {limit}"
             for number, line in enumerate(path.read_text().split("\n"), 1)
-            if len(line) > DOCUMENT_LINE_LIMIT and not line.startswith("|")]
+            if len(line) > limit and not line.startswith("|")]
 
 
 def check_tree(root):
     complaints = []
     for pattern in DOCUMENTS:
         for path in sorted(root.glob(pattern)):
-            complaints += check_document(path, path.relative_to(root))
+            complaints += check_lines(path, path.relative_to(root), DOCUMENT_LINE_LIMIT)
+    for pattern in OTHER_TEXTS:
+        for path in sorted(root.glob(pattern)):
+            if path.is_file():
+                complaints += check_lines(path, path.relative_to(root), LINE_LIMIT)
     for folder in FOLDERS:
         for path in sorted((root / folder).rglob("*")):
             if path.suffix in SUFFIXES and path.is_file():

@@ -322,6 +322,15 @@ class DocumentsTest(Tree):
             self.one_complaint(files.check_tree(self.root), f"{name}:2: 101 columns, more than 100")
             self.put(name, "")
 
+    def test_a_long_line_of_another_text_is_seen(self):
+        for name in ("dev", "src/base/meson.build", "completion/_a", "debian/control", "systemd/a.conf",
+                     "python/a/b.py"):
+            self.put(name, "x" * 120 + "\n")
+            self.assertEqual(files.check_tree(self.root), [])
+            self.put(name, "x" * 121 + "\n")
+            self.one_complaint(files.check_tree(self.root), f"{name}:1: 121 columns, more than 120")
+            self.put(name, "")
+
     def test_a_row_of_a_table_may_be_longer(self):
         self.put("doc/a.md", "| " + "x" * 100 + " |\n")
         self.assertEqual(files.check_tree(self.root), [])
