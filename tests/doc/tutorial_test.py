@@ -218,7 +218,7 @@ class RunnerTest(Folder):
                            "print(open('five').read().strip())", "```", "```text", "6", "```")
         self.one_complaint("status 1", "```python", "assert False", "```")
 
-    def test_a_block_that_nobody_would_run_is_refused(self):
+    def test_a_block_that_would_not_be_run_is_refused(self):
         for fence in ("```", "```bash", "```text"):
             with self.assertRaises(ValueError):
                 self.complaints(fence, "mdfs", "```")

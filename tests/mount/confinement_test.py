@@ -101,7 +101,7 @@ class Confinement(unittest.TestCase):
         self.assertEqual(read_all(self.volume / "file"), data)
         self.volume.unmount()
 
-    def test_nobody_but_root_and_the_daemon_reaches_the_control_socket(self):
+    def test_only_root_and_the_daemon_reach_the_control_socket(self):
         volume = json.loads(run(MDFS, "volume", "status", "--json", self.volume.path))["uuid"]
         folder = f"/run/mdfs/{volume}"
         for path, uid, mode in ((folder, ids()[0], 0o700), (folder + "/control", 0, 0o600), ("/run/mdfs", 0, 0o700)):

@@ -378,7 +378,7 @@ class Daemon(unittest.TestCase):
         run(MDFSCK, "-n", "--data", *disks)
 
     def test_files_that_cannot_be_written_for_a_while_are_kept(self):
-        """More of them than stay open when nobody uses them; the writer hears nothing, and nothing is lost."""
+        """More of them than stay open without a user; the writer hears nothing, and nothing is lost."""
         disks, path, weight = self.small_disks("cache=64M,commit=60")
         names = [f"{path}/f{i}" for i in range(1500)]
         for name in names[:200]:

@@ -67,7 +67,7 @@ class DiskCondition(unittest.TestCase):
         for name, data in self.acknowledged.items():
             self.assertEqual(read_all(self.volume / name), data, name)
 
-    def test_a_truncated_disk_fails_before_anybody_has_looked(self):
+    def test_a_truncated_disk_fails_before_it_is_examined(self):
         disk = self.start()
         os.truncate(disk, 6 * MIB)
         self.assertFalse(self.put("after", 1000))

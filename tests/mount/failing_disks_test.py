@@ -187,7 +187,7 @@ class Gate(unittest.TestCase):
         fd = self.opened("scan")
         bind(fd, (0, 0), (SIDE // 2, SIDE))
         new = self.random.randbytes(SIDE * SIDE // 2)
-        self.volume.take_room()  # the engine may write a window before anybody asks it to
+        self.volume.take_room()  # the engine may write a window before a sync
         self.refused(self.write_and_sync, fd, new)
         self.made_good(self.write_and_sync, fd, new)
         self.expect(self.volume / "scan", new + old[len(new):])

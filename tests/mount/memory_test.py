@@ -137,7 +137,7 @@ class Memory(unittest.TestCase):
         status = read_all(f"/proc/{self.volume.daemon()}/status").decode()
         return int(status.split("VmRSS:")[1].split()[0]) / 1024
 
-    def test_the_memory_of_a_deleted_file_goes_back_to_the_system_when_nobody_reads(self):
+    def test_the_memory_of_a_deleted_file_goes_back_to_the_system_when_no_program_reads(self):
         self.mount(256)
         before = self.resident_mib()
         write_all(self.volume / "file", os.urandom(MIB) * DELETED_MIB)

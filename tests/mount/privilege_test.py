@@ -213,7 +213,7 @@ class Privilege(harness.MountTest):
             done = subprocess.run([MDFS, *words[:2], self.volume.path, *words[2:]], user=NOBODY, group=NOBODY,
                                   extra_groups=[], capture_output=True, text=True, check=False)
             if words == ("volume", "sync"):
-                continue  # anybody may, as sync(1)
+                continue  # every user may, as sync(1)
             self.assertNotEqual(done.returncode, 0, words)
             if words == ("umount",):
                 self.assertIn("was mounted by the user 0; only that user and root may unmount it", done.stderr)
@@ -256,7 +256,7 @@ def mount_options(path):
 
 
 class UserMount(unittest.TestCase):
-    """A volume that somebody has prepared, mounted by a user: it gives nobody anything."""
+    """A volume that somebody has prepared, mounted by a user: it gives no user a right."""
 
     def setUp(self):
         self.volume = Mounted(2, "32M", "cache=16M,allow_other")

@@ -111,7 +111,7 @@ class Rejoin(unittest.TestCase):
     def states(self):
         return [disk["state"] for disk in json.loads(harness.status_of(self.mnt, "--json", unhealthy=None))["disks"]]
 
-    def test_a_disk_that_was_away_while_nobody_wrote_is_what_it_was_whatever_was_to_repair(self):
+    def test_a_disk_that_was_away_without_a_write_is_what_it_was_whatever_was_to_repair(self):
         self.make(3)
         first = f"{self.folder}/disk0"
         run(MDFS, "mount", first, self.mnt)
@@ -123,7 +123,7 @@ class Rejoin(unittest.TestCase):
         os.unlink(f"{self.mnt}/left")
         run(MDFS, "scrub", "start", "--budget", "64K", self.mnt)
         run(MDFS, "volume", "sync", self.mnt)
-        # What was left has no name, and nobody frees it: the daemon is killed.
+        # What was left has no name, and is not freed: the daemon is killed.
         pids = [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and self.mnt.encode() in
                 read_or_nothing(f"/proc/{pid}/cmdline").split(b"\0")]
         for pid in pids:

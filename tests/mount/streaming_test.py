@@ -70,7 +70,7 @@ class Streaming(unittest.TestCase):
             self.expect()
         self.assertGreaterEqual(len(self.extents(True)), len(self.frames) % DEPTH * in_row)
 
-    def test_full_extents_are_written_whole_when_nobody_works_and_the_others_by_defragmentation(self):
+    def test_full_extents_are_written_whole_on_an_idle_volume_and_the_others_by_defragmentation(self):
         in_row = (SIDE // EXTENT) ** 2
         self.append(2 * DEPTH + 3)
         self.wait_until_consolidated(3 * in_row)

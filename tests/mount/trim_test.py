@@ -1,4 +1,4 @@
-"""Disks that are told which blocks nobody needs: mdfs volume trim, fstrim(8), the mount option discard."""
+"""Disks that are told which blocks are free: mdfs volume trim, fstrim(8), the mount option discard."""
 # SPDX-License-Identifier: Apache-2.0
 import errno
 import fcntl

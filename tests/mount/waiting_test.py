@@ -1,4 +1,4 @@
-"""Callers who wait for disks or for memory stop nobody else: with requests through /dev/fuse and through rings."""
+"""Callers who wait for disks or for memory stop no other caller: with requests through /dev/fuse and through rings."""
 # SPDX-License-Identifier: Apache-2.0
 import os
 import signal
@@ -105,7 +105,7 @@ class Waiting(unittest.TestCase):
     def test_thirty_readers_that_wait_for_disks(self):
         self.beside(self.read)
 
-    def test_readers_who_are_killed_end_and_stop_nobody(self):
+    def test_readers_who_are_killed_end_and_stop_no_other(self):
         """More of them than there are requests under way at a time, in data and in metadata."""
         calls = [self.read, self.read_window, self.show_map,
                  lambda _: os.stat(self.volume / "far/away"), lambda _: os.listdir(self.volume / "far")]

@@ -69,7 +69,7 @@ def by_tensorstore(path, data):
     try:
         fcntl.fcntl(lock, F_OFD_SETLKW, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
         again = os.open(lock_name, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        assert os.fstat(again).st_ino == os.fstat(lock).st_ino  # nobody has renamed it meanwhile
+        assert os.fstat(again).st_ino == os.fstat(lock).st_ino  # it was not renamed meanwhile
         os.close(again)
         if data is None:
             os.unlink(path)

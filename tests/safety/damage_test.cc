@@ -1,5 +1,5 @@
 // Damage at rest: every range of bytes of everything that a small volume stores is overwritten in turn, blocks change
-// places, and disks lie about writes. What can be repaired is repaired, the rest is an error, and nobody reads wrong
+// places, and disks lie about writes. What can be repaired is repaired, the rest is an error, and no read returns wrong
 // bytes. Promises 4 and 5 of doc/SAFETY.md.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>

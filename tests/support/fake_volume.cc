@@ -183,7 +183,7 @@ Status FakeVolume::unlink(Ino parent, std::string_view name) {
   MDFS_TRY_ASSIGN(Inode * directory, find_directory(parent));
   const auto found = directory->entries.find(name);
   if (found == directory->entries.end()) return missing(name);
-  directory->entries.erase(found);  // the inode stays: nobody here counts holders
+  directory->entries.erase(found);  // the inode stays: holders are not counted here
   return {};
 }
 Status FakeVolume::remove_directory(Ino parent, std::string_view name) { return unlink(parent, name); }

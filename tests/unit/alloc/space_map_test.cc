@@ -308,7 +308,7 @@ TEST(SpaceMapTest, BlocksInUseAreCountedAsTheDiskWillSayAndNamesThePageThatMustB
   EXPECT_EQ(needed.kind, Kind::kNeedPage);
   EXPECT_EQ(needed.value, 1u);
   unloaded.set_broken(1);
-  EXPECT_EQ(unloaded.used_in({32768, 65535}).value, 32767u) << "nobody knows: in use";
+  EXPECT_EQ(unloaded.used_in({32768, 65535}).value, 32767u) << "unknown: in use";
 }
 
 // Of the data: up to `most_used` blocks in use, then up to `most_free` free ones, and so on.

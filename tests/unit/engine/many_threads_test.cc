@@ -83,7 +83,7 @@ class Board {
     return "";
   }
 
-  // When nobody writes: what the whole image must be.
+  // What the whole image must be while no thread writes.
   ByteVector expected() const {
     ByteVector all(kThreads * kTileHeight * kTileWidth);
     for (std::uint64_t i = 0; i < all.size(); ++i) {

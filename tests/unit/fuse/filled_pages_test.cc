@@ -9,7 +9,7 @@ namespace {
 
 using Drop = FilledPages::Drop;
 
-TEST(FilledPages, AFileThatNobodyReadsThroughThePageCacheCostsNothing) {
+TEST(FilledPages, AFileThatIsNotReadThroughThePageCacheCostsNothing) {
   FilledPages pages;
   pages.note_fill(7, true);
   EXPECT_EQ(pages.begin_drop(8), Drop::kNothing);

@@ -15,7 +15,7 @@ TEST(InterruptsTest, AThreadWithAPendingKillIsEnding) {
   EXPECT_TRUE(is_ending("Name:\tx\nSigPnd:\t0000000000000000\nShdPnd:\t0000000000000102\n"));
 }
 
-TEST(InterruptsTest, ASignalThatIsHandledEndsNobody) {
+TEST(InterruptsTest, ASignalThatIsHandledEndsNoCall) {
   EXPECT_FALSE(is_ending("Name:\tx\nSigPnd:\t0000000000000002\nShdPnd:\t0000000000402200\n"));
   EXPECT_FALSE(is_ending(""));
   std::stringstream own;

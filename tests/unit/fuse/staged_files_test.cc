@@ -60,7 +60,7 @@ TEST(StagedFiles, ExclusiveCreationMeetsTheOther) {
   EXPECT_EQ(files.open(exclusive, nullptr).error().code, Errc::kExists);
 }
 
-TEST(StagedFiles, FilesThatNobodyRenamesGoInTheOrderTheyCame) {
+TEST(StagedFiles, FilesThatAreNeverRenamedGoInTheOrderTheyCame) {
   StagedFiles files;
   const std::size_t most = StagedFiles::kMostClosed;
   files.close(*files.open(request("other", 7), nullptr));

@@ -152,7 +152,7 @@ TEST_F(ReturningTest, WithoutGroupingNothingReturns) {
   EXPECT_EQ(away_from_home(), 0u);
 }
 
-TEST_F(ReturningTest, ItHappensByItselfWhileNobodyReadsOrWrites) {
+TEST_F(ReturningTest, ItHappensByItselfOnAnIdleVolume) {
   SystemEnvironment clock;  // the volume is closed before it goes
   VolumeOptions options = test::quiet_options();
   options.commit_interval_ns = 100'000'000;
@@ -208,7 +208,7 @@ class RelocatorTest : public VolumeTest {
   }
 };
 
-TEST_F(RelocatorTest, StripsAreConsolidatedOnceNobodyReadsOrWrites) {
+TEST_F(RelocatorTest, StripsAreConsolidatedOnceTheVolumeIsIdle) {
   const Ino ino = streamed_image();
   ASSERT_TRUE(is_in_strips(ino));
   const std::string before = read(ino);

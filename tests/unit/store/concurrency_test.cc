@@ -92,7 +92,7 @@ Result<std::unique_ptr<Store>> open_behind(test::GateDisk& gate, const Disks& di
 
 // While the first commit of a round waits for its disk, all others make their changes: the next commit is for all of
 // them. So two a round, however the threads take turns; a store that takes turns for its commits needs a hundred, and
-// one that lets nobody write meanwhile never gets that far.
+// one that stops all writers meanwhile never gets that far.
 TEST(ConcurrencyTest, AHundredCommittersShareTwoCommits) {
   constexpr unsigned kThreads = 100;
   constexpr unsigned kRounds = 6;
@@ -119,7 +119,7 @@ TEST(ConcurrencyTest, AHundredCommittersShareTwoCommits) {
         EXPECT_OK(store.commit());
       });
     for (std::thread& thread : threads) thread.join();
-    ASSERT_TRUE(gate.opened_in_time()) << "nobody can write while a commit waits for its disk";
+    ASSERT_TRUE(gate.opened_in_time()) << "writers stop while a commit waits for its disk";
     EXPECT_FALSE(store.dirty());
     const std::uint64_t commits = store.generation() - before;
     EXPECT_GE(commits, 1u);

@@ -108,7 +108,7 @@ TEST_F(DiskConditionTest, NoWriteReachesATruncatedDiskAndReadsDo) {
 
 TEST_F(DiskConditionTest, ACommitFailsOnAFileThatWasDeleted) {
   cut().set_deleted(true);
-  EXPECT_EQ(store_->disk_info(2).state, DiskState::kHealthy) << "nobody has looked yet";
+  EXPECT_EQ(store_->disk_info(2).state, DiskState::kHealthy) << "the condition was not examined yet";
   EXPECT_FALSE(store_->examine_disks().ok());
   EXPECT_EQ(store_->disk_info(2).state, DiskState::kDeleted);
   EXPECT_FALSE(store_->disk_info(2).is_lost());

@@ -214,7 +214,7 @@ TEST(FailingDiskTest, AFailedCommitMakesTheStoreReadOnlyAndAMajorityGoesOnWithou
       ASSERT_FALSE((*store)->commit().ok());
       EXPECT_TRUE((*store)->read_only());
       EXPECT_NE((*store)->read_only_reason().find("disk1"), std::string::npos) << (*store)->read_only_reason();
-      EXPECT_FALSE((*store)->commit().ok()) << "the loss is told as long as anybody asks";
+      EXPECT_FALSE((*store)->commit().ok()) << "each later commit reports the loss";
       EXPECT_EQ(put(**store, 9).error().code, Errc::kReadOnly);
       EXPECT_OK((*store)->get({20, 1, 2 * round}));
     }

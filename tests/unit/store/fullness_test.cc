@@ -64,7 +64,7 @@ TEST(FullnessTest, ADiskWithoutALargeHoleSaysOnceThatExtentsGoElsewhere) {
   EXPECT_TRUE(fullness.note_fallback(0, "/dev/a", 84, 100));
 }
 
-// The warnings of the log, as long as it lives; nobody else gets them.
+// The warnings of the log, as long as it lives; no other sink gets them.
 class LogLines {
  public:
   LogLines() : level_(spdlog::get_level()) {

@@ -164,7 +164,7 @@ TEST_F(HostileTest, ADiskThatIsNotOfTheSizeThatTheCommitSaysIsRefused) {
   EXPECT_NE(store.error().message().find("label.disk-blocks"), std::string::npos) << store.error().message();
 }
 
-// The member table of a crafted disk names disks of 2^47 blocks that nobody has.
+// The member table of a crafted disk names disks of 2^47 blocks that do not exist.
 TEST_F(HostileTest, DisksThatAreNotThereTakeNoMemoryOfACheck) {
   make(10, 3);
   test::Forge forge(disks_);

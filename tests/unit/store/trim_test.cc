@@ -152,7 +152,7 @@ class TrimProperty {
     }
   }
 
-  // Blocks that nobody but their writer knows of.
+  // Blocks that are known to their writer alone.
   void write() {
     const auto disk = static_cast<std::uint16_t>(random_() % 2);
     const auto found = allocate(*store_, disk, static_cast<std::uint32_t>(1 + random_() % 40), 16 + random_() % 4);

@@ -82,7 +82,7 @@ TEST(AclTest, AccessFollowsTheFirstEntryThatFits) {
   EXPECT_FALSE(may(stranger, R_OK));
 }
 
-TEST(AclTest, TheSuperuserExecutesOnlyWhatAnybodyMayExecute) {
+TEST(AclTest, TheSuperuserExecutesOnlyWhatSomeUserMayExecute) {
   const Caller root{0, 0, 0, {}};
   EXPECT_TRUE(may_access({}, S_IFREG | 0000, 5, 5, root, R_OK | W_OK));
   EXPECT_FALSE(may_access({}, S_IFREG | 0666, 5, 5, root, X_OK));

@@ -1,5 +1,5 @@
 // Disks that fail at the n-th request: fsync claims only what is safe, a failed one is not made good by asking again,
-// and nobody ever reads wrong bytes. Promise 3 of doc/SAFETY.md.
+// and no read returns wrong bytes. Promise 3 of doc/SAFETY.md.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -325,7 +325,7 @@ INSTANTIATE_TEST_SUITE_P(Requests, FsyncGateTest,
                                          Case{"Gone", FaultKind::kGone, Op::kWrite, kOnce}),
                          [](const auto& one) { return std::string(one.param.name); });
 
-// More files than stay open when nobody uses them, and a disk that fails while they are closed in the background.
+// More files than stay open without a user, and a disk that fails while they are closed in the background.
 class IdleFilesTest : public testing::TestWithParam<std::uint64_t> {
  protected:
   void SetUp() override { ASSERT_TRUE(set_log_level("off").ok()); }

@@ -35,7 +35,7 @@ TEST_F(OrphansTest, AnUnlinkedFileIsReadAndWrittenUntilItsLastHoldIsGone) {
   EXPECT_EQ(volume().space().objects, 1u);
 }
 
-TEST_F(OrphansTest, AFileThatNobodyHoldsIsFreedAtOnce) {
+TEST_F(OrphansTest, AFileThatIsNotHeldIsFreedAtOnce) {
   const Ino f = make_file("f");
   EXPECT_OK(volume().set_xattr(f, "user.a", as_bytes("v"), XattrMode::kSet));
   write(f, 0, "data");

@@ -39,7 +39,7 @@ TEST(SharedCommitsTest, AHundredWhoFsyncTheirFilesShareTwoCommits) {
         EXPECT_OK(volume->fsync(files[i], i % 3 == 0));
       });
     for (std::thread& thread : threads) thread.join();
-    ASSERT_TRUE(gate.opened_in_time()) << "nobody can write while a commit waits for its disk";
+    ASSERT_TRUE(gate.opened_in_time()) << "writers stop while a commit waits for its disk";
     // All of them have returned: as a cut of the power leaves it now.
     test::MemoryDisks cut;
     for (const auto& disk : disks) cut.push_back(disk->clone());

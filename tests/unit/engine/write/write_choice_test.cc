@@ -44,7 +44,7 @@ TEST(WriteChoiceTest, UnderPressureGroupsThatAreFullGoBeforeThoseThatAreBeingFil
             (Chosen{2, WhichBlocks::kFullGroups}));
 }
 
-TEST(WriteChoiceTest, OfGroupsThatAreNotFullThoseGoThatNobodyHasAddedToForLongest) {
+TEST(WriteChoiceTest, OfGroupsThatAreNotFullTheLongestIdleGoFirst) {
   EXPECT_EQ(choose({{0, 5 * kBatch, 30, 0}, {0, 10, 20, 0}, {0, 20, 25, 0}}, true), (Chosen{1, WhichBlocks::kFull}));
   EXPECT_EQ(choose({{0, 5 * kBatch, 30, 0}, {0, 0, 20, 0}, {0, 20, 25, 0}}, true), (Chosen{1, WhichBlocks::kAll}));
 }

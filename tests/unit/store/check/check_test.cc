@@ -285,7 +285,7 @@ TEST(CheckTest, AStaleDiskIsReported) {
   EXPECT_EQ(names_of(lab.check(RepairMode::kNothing)), std::vector<std::string>{"disk-stale"});
 }
 
-TEST(CheckTest, BlocksThatNobodyUsesAreReportedAsLeaked) {
+TEST(CheckTest, BlocksWithoutAUserAreReportedAsLeaked) {
   Lab lab;
   erase(lab, {Lab::kCells, MDFS_KIND_FILE_CELL, 0});
   lab.edit_inode(Lab::kCells, [](auto& inode) { inode.stored_bytes = 0; });

@@ -1,4 +1,4 @@
-// The checker against damage that nobody thought of, and against power cuts during its own repairs.
+// The checker against random damage, and against power cuts during its own repairs.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
