@@ -100,8 +100,8 @@ Result<std::unique_ptr<Disk>> adopt_uring(const std::string& name, UniqueFd fd, 
 }
 
 constexpr DiskScheme kTable[] = {
-    {"block device", is_path_of<is_block>, is_descriptor_of<is_block>, open_block, adopt_uring<true>},
-    {"regular file", is_path_of<is_file>, is_descriptor_of<is_file>, open_file, adopt_uring<false>},
+    {"block device", true, is_path_of<is_block>, is_descriptor_of<is_block>, open_block, adopt_uring<true>},
+    {"regular file", true, is_path_of<is_file>, is_descriptor_of<is_file>, open_file, adopt_uring<false>},
 };
 
 }  // namespace

@@ -19,6 +19,8 @@ namespace mdfs::device {
 // the descriptor. `adopt` runs in the daemon, perhaps in another process, and makes a Disk of the descriptor.
 struct DiskScheme {
   std::string_view name;  // for messages: "block device"
+  // True if names are paths: they have a full path, and other disks of the volume are searched beside the disk.
+  bool is_path;
   // True if a name given by a user is of such a disk. A scheme of URLs looks at the name, a scheme of paths at the
   // file.
   bool (*is_name)(const std::string& disk);

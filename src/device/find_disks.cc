@@ -21,6 +21,7 @@
 
 #include "base/checked.h"
 #include "base/log.h"
+#include "device/open.h"
 #include "device/same_disk.h"
 #include "device/unique_fd.h"
 #include "format/commit.h"
@@ -472,7 +473,7 @@ Result<FoundDisks> find_disks(const std::vector<std::string>& named) {
   if (search.complete() && search.may_have_former_members()) search.look_around();
   for (const std::string& path : named) {
     if (search.is_done()) break;
-    if (is_directory(path) || is_block_device(path) || path.starts_with(kUuidPrefix)) continue;
+    if (is_directory(path) || is_block_device(path) || path.starts_with(kUuidPrefix) || !is_path(path)) continue;
     const fs::path parent = fs::path(path).parent_path();
     const Status tried = search.try_entries(parent.empty() ? "." : parent.string());
     if (!tried.ok() && !search.looks_around()) return tried.error();

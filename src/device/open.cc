@@ -6,13 +6,14 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
+#include <cstdlib>
 #include <filesystem>
 #include <limits>
 #include <thread>
 #include <utility>
-
-#include "device/disk_scheme.h"
 
 namespace mdfs::device {
 namespace {
@@ -81,6 +82,21 @@ Result<std::unique_ptr<Disk>> open_disk_when_free(const std::string& path, OpenM
                                                   std::chrono::steady_clock::time_point patience) {
   MDFS_TRY_ASSIGN(UniqueFd fd, open_descriptor_when_free(path, mode, patience));
   return adopt_disk(path, std::move(fd), context);
+}
+
+bool is_path(const std::string& disk, std::span<const DiskScheme> table) {
+  const auto found =
+      std::find_if(table.begin(), table.end(), [&](const DiskScheme& scheme) { return scheme.is_name(disk); });
+  return found == table.end() || found->is_path;
+}
+
+Result<std::string> full_name(const std::string& disk, std::span<const DiskScheme> table) {
+  if (!is_path(disk, table)) return disk;
+  std::string trimmed = disk;
+  while (trimmed.size() > 1 && trimmed.back() == '/') trimmed.pop_back();
+  char resolved[PATH_MAX];
+  if (::realpath(trimmed.c_str(), resolved) == nullptr) return from_errno(errno, disk);
+  return std::string(resolved);
 }
 
 Status create_file_disk(const std::string& path, std::uint64_t size_bytes, bool sparse) {

@@ -5,9 +5,11 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "device/disk.h"
+#include "device/disk_scheme.h"
 #include "device/open_mode.h"
 #include "device/unique_fd.h"
 #include "device/uring_context.h"
@@ -32,6 +34,12 @@ Result<UniqueFd> open_disk_descriptor(const std::string& path, OpenMode mode);
 Result<UniqueFd> open_descriptor_when_free(const std::string& path, OpenMode mode,
                                            std::chrono::steady_clock::time_point patience);
 Result<std::unique_ptr<Disk>> adopt_disk(const std::string& name, UniqueFd fd, std::shared_ptr<UringContext> context);
+
+// False if a scheme whose names are no paths accepts the name.
+bool is_path(const std::string& disk, std::span<const DiskScheme> table = scheme_table());
+// The name of the disk for a program with another working directory: the path from /, without links, or a name that is
+// no path as it is. An error if the path does not exist.
+Result<std::string> full_name(const std::string& disk, std::span<const DiskScheme> table = scheme_table());
 
 // Creates a new file of this size (a multiple of kAlignment), with all blocks allocated unless `sparse`, and makes its
 // name durable. kExists if the name exists. A failure leaves nothing behind.

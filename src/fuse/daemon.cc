@@ -527,8 +527,8 @@ Status run_mount(const MountOptions& asked, const Notice& notice) {
   MDFS_TRY(wait_for_earlier_mount(job.volume_uuid, notice));
   for (const std::string& missing : found.missing) notice(missing + " was not found");
   for (const std::string& path : found.paths) {
-    MDFS_TRY_ASSIGN(std::string absolute, absolute_path(path));
-    job.paths.push_back(std::move(absolute));
+    MDFS_TRY_ASSIGN(std::string full, device::full_name(path));
+    job.paths.push_back(std::move(full));
   }
   if (!options.foreground) return mount_in_background(job, notice);
   return serve(job, [&](const std::string& lines) {

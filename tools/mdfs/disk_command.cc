@@ -22,7 +22,6 @@
 #include "device/probe.h"
 #include "device/same_disk.h"
 #include "device_names.h"
-#include "fuse/mountpoint.h"
 #include "mounted.h"
 #include "store/format_volume.h"
 #include "support/file.h"
@@ -162,6 +161,7 @@ Status check_new(const mdfs_ioc_volume& volume, const std::vector<std::string>& 
 
 // The daemon would wait for itself.
 Status check_place(const std::string& mounted, const std::string& path) {
+  if (!device::is_path(path)) return {};
   struct stat volume {
   }, disk{};
   if (::stat(mounted.c_str(), &volume) != 0) return from_errno(errno, mounted);
@@ -234,15 +234,14 @@ Result<fuse::ControlClient> daemon_of(const mdfs_ioc_volume& volume) {
 }
 
 Result<std::uint32_t> find_disk(const mdfs_ioc_volume& volume, const std::string& wanted) {
-  const auto absolute = fuse::absolute_path(wanted);
+  const auto full = device::full_name(wanted);
   for (const std::uint32_t i : disk_numbers(volume)) {
     const auto& disk = volume.disks[i];
     if (wanted == fmt::format("{}", i) || wanted == uuid_text(disk.uuid)) return i;
     const std::string name = text_of(disk.name);
     if (name.empty()) continue;
     const bool is_cut = name.starts_with(kEllipsis);
-    if (wanted == name ||
-        (absolute.ok() && (is_cut ? absolute->ends_with(name.substr(kEllipsis.size())) : *absolute == name)))
+    if (wanted == name || (full.ok() && (is_cut ? full->ends_with(name.substr(kEllipsis.size())) : *full == name)))
       return i;
   }
   return Error{Errc::kNotFound, wanted + ": the volume has no such disk; see mdfs disk list"};
@@ -265,11 +264,11 @@ Result<std::vector<NewDisk>> join(const mdfs_ioc_volume& volume, const AddArgume
     // The ring may keep a descriptor for a while after it has been closed: the lock is taken once.
     MDFS_TRY_ASSIGN(const auto disk, device::adopt_disk(path, device::UniqueFd(::dup(file.get())), ring));
     sizes.push_back({path, size_of_file(path, disk->size_bytes())});
-    MDFS_TRY_ASSIGN(const std::string absolute, fuse::absolute_path(path));
+    MDFS_TRY_ASSIGN(const std::string full, device::full_name(path));
     joining.push_back({path, sizes.back().bytes, weight, std::nullopt});
     descriptors.push_back(file.get());
     files.push_back(std::move(file));
-    lines.push_back(fmt::format("{} {}", weight, absolute));
+    lines.push_back(fmt::format("{} {}", weight, full));
   }
   MDFS_TRY(store::check_format(sizes, format));
   for (const std::string& path : arguments.disks) MDFS_TRY(check_contents(volume, path, arguments.force));

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <optional>
 #include <set>
 
@@ -105,6 +106,14 @@ TEST_P(EverySchemeTest, TheLockGoesWithTheDiskThatADescriptorBecomes) {
                   .ok());
 }
 
+TEST_P(EverySchemeTest, ItsFullNameOpensTheSameDisk) {
+  const std::string name = full_name(disk_).value();
+  EXPECT_EQ(full_name(name).value(), name);
+  EXPECT_TRUE(row().is_name(name)) << name;
+  const UniqueFd writer = row().open(disk_, OpenMode::kReadWrite).value();
+  EXPECT_EQ(row().open(name, OpenMode::kReadWrite).error().code, Errc::kBusy);
+}
+
 std::string row_name(const ::testing::TestParamInfo<std::size_t>& row) {
   std::string name(scheme_table()[row.param].name);
   std::replace(name.begin(), name.end(), ' ', '_');
@@ -120,6 +129,26 @@ TEST(DiskSchemeTableTest, NamesDifferAndARefusalListsThem) {
     EXPECT_TRUE(names.insert(scheme.name).second) << scheme.name;
     EXPECT_NE(refused.error().where.find(scheme.name), std::string::npos) << refused.error().where;
   }
+}
+
+TEST(DiskSchemeTableTest, TheFullNameOfAPathIsWithoutLinksAndThatOfAnotherNameIsItself) {
+  namespace fs = std::filesystem;
+  const test::TempDir dir;
+  const fs::path root = fs::canonical(std::string(dir.path()));
+  ASSERT_TRUE(create_file_disk(root / "disk", kBytes, true).ok());
+  fs::create_symlink("disk", root / "link");
+  EXPECT_EQ(full_name(root / "link").value(), root / "disk");
+  EXPECT_EQ(full_name(root / "." / "disk").value(), root / "disk");
+  EXPECT_EQ(full_name(root / "missing").error().code, Errc::kNotFound);
+  EXPECT_TRUE(is_path(root / "missing"));
+
+  DiskScheme url = scheme_table().front();
+  url.is_path = false;
+  url.is_name = [](const std::string& disk) { return disk.starts_with("nbd://"); };
+  const DiskScheme table[] = {url, scheme_table()[0], scheme_table()[1]};
+  EXPECT_FALSE(is_path("nbd://host/../disk", table));
+  EXPECT_EQ(full_name("nbd://host/../disk", table).value(), "nbd://host/../disk");
+  EXPECT_EQ(full_name(root / "link", table).value(), root / "disk");
 }
 
 }  // namespace
