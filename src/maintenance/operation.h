@@ -5,6 +5,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string_view>
 
 #include "base/result.h"
@@ -22,9 +24,6 @@ using volume::MaintainedVolume;
 using volume::OperationKind;
 using volume::OperationRequest;
 using volume::Turn;
-
-// "scrub", "defragmentation", "drain", "balancing": for messages.
-std::string_view name(OperationKind kind);
 
 inline format::Key operation_key(OperationKind kind) {
   return {MDFS_OBJECT_VOLUME, MDFS_KIND_OPERATION, static_cast<std::uint64_t>(kind)};
@@ -83,5 +82,18 @@ class Operation {
   virtual bool at_checkpoint() const { return true; }
   static constexpr std::uint64_t kStepBytes = 1u << 20;
 };
+
+// One kind of operation.
+struct OperationInfo {
+  OperationKind kind;
+  std::string_view name;  // for messages: "defragmentation"
+  // Null: the volume cannot do it.
+  std::unique_ptr<Operation> (*make)(MaintainedVolume& volume);
+};
+
+// All kinds, in the order of their numbers, which begin with 1.
+std::span<const OperationInfo> operation_table();
+// The kind is one of the table (abort).
+std::string_view name(OperationKind kind);
 
 }  // namespace mdfs::maintenance

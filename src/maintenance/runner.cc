@@ -17,9 +17,6 @@ constexpr std::int64_t kNapNs = 1'000'000;              // while readers are wai
 constexpr std::int64_t kLongestWaitNs = 1'000'000'000;  // of the thread, before it looks at the clock again
 constexpr std::int64_t kLongestDebtNs = 3'600'000'000'000;
 
-constexpr std::array<OperationKind, kOperationKinds> kKinds = {OperationKind::kScrub, OperationKind::kDefrag,
-                                                               OperationKind::kDrain, OperationKind::kBalance};
-
 std::string text_of(OperationKind kind) { return std::string(name(kind)); }
 
 std::string figures(const OperationRecord& record) {
@@ -28,20 +25,6 @@ std::string figures(const OperationRecord& record) {
 }
 
 }  // namespace
-
-std::string_view name(OperationKind kind) {
-  switch (kind) {
-    case OperationKind::kScrub:
-      return "scrub";
-    case OperationKind::kDefrag:
-      return "defragmentation";
-    case OperationKind::kDrain:
-      return "drain";
-    case OperationKind::kBalance:
-      return "balancing";
-  }
-  MDFS_CHECK(false);
-}
 
 void OperationRun::yield() const {
   for (std::int64_t waited_ns = 0; readers_ > 0 && !stop_ && waited_ns < kMostYieldNs; waited_ns += kNapNs)
@@ -55,7 +38,8 @@ void Runner::add(OperationKind kind, std::unique_ptr<Operation> operation) {
 }
 
 Status Runner::check_known(OperationKind kind) const {
-  if (std::find(kKinds.begin(), kKinds.end(), kind) == kKinds.end())
+  const auto known = operation_table();
+  if (std::none_of(known.begin(), known.end(), [&](const OperationInfo& row) { return row.kind == kind; }))
     return {Errc::kInvalidArgument, "there is no such operation"};
   if (!slot(kind).operation) return {Errc::kNotSupported, text_of(kind) + " is unknown to this version"};
   return {};
@@ -81,7 +65,7 @@ Status Runner::may_go_on(OperationKind kind, const OperationRecord& record) cons
 Status Runner::load() {
   const format::Key first{MDFS_OBJECT_VOLUME, MDFS_KIND_OPERATION, 0};
   MDFS_TRY_ASSIGN(const std::vector<store::Item> items,
-                  store_.scan(first, operation_key(OperationKind::kBalance), kOperationKinds + 1));
+                  store_.scan(first, operation_key(operation_table().back().kind), kOperationKinds + 1));
   for (const store::Item& item : items) {
     const auto kind = static_cast<OperationKind>(item.key.offset);
     if (!check_known(kind).ok()) continue;
@@ -119,8 +103,10 @@ Status Runner::load() {
 
 bool Runner::moves_data() const {
   const std::lock_guard lock(mutex_);
-  return std::any_of(kKinds.begin(), kKinds.end(),
-                     [&](OperationKind kind) { return kind != OperationKind::kScrub && slot(kind).running(); });
+  const auto known = operation_table();
+  return std::any_of(known.begin(), known.end(), [&](const OperationInfo& row) {
+    return row.kind != OperationKind::kScrub && slot(row.kind).running();
+  });
 }
 
 void Runner::start_thread() {
@@ -142,14 +128,14 @@ void Runner::stop() {
     wake();
   }
   if (thread_.joinable()) thread_.join();
-  for (const OperationKind kind : kKinds) {
+  for (const OperationInfo& row : operation_table()) {
     std::unique_lock lock(mutex_);
-    Slot& where = slot(kind);
+    Slot& where = slot(row.kind);
     take(lock, where, true);
     const bool known = where.record && !where.saved;
     OperationRecord record = where.record.value_or(OperationRecord());
     lock.unlock();
-    if (known) (void)save(kind, where, record);  // it logs its error itself
+    if (known) (void)save(row.kind, where, record);  // it logs its error itself
     lock.lock();
     if (known) where.record = std::move(record);
     where.busy = false;
@@ -348,7 +334,7 @@ volume::HomeState Runner::home_state() const {
 const OperationKind* Runner::choose(std::int64_t now_ns, std::int64_t& wait_ns) {
   wait_ns = Turn::kIdle;
   for (unsigned i = 1; i <= kOperationKinds; ++i) {
-    const OperationKind& kind = kKinds[(last_ + i) % kOperationKinds];
+    const OperationKind& kind = operation_table()[(last_ + i) % kOperationKinds].kind;
     const Slot& where = slot(kind);
     if (!where.running() || where.busy || where.waiting > 0) continue;
     if (where.ready_ns <= now_ns) return &kind;
