@@ -134,7 +134,7 @@ Status Balance::look_at(OperationRun& run, const ObjectPart& part) {
     if (candidates.empty() || candidates.back().request.extents.size() == kExtentsAtOnce) {
       Candidate& candidate = candidates.emplace_back();
       candidate.object = part.object;
-      candidate.reason = Reason::kWrongDisk;
+      candidate.reason = MoveReason::kWrongDisk;
       candidate.request.disk = disk_of;
       candidate.request.most_runs = 0;
     }

@@ -70,7 +70,7 @@ std::vector<Candidate> Clearing::in_the_way(Ino object, std::vector<layout::Exte
   });
   std::vector<Candidate> pieces;
   for (std::size_t first = 0, last = 0; first < places.size(); first = last) {
-    Candidate piece{.object = object, .reason = Reason::kInTheWay};
+    Candidate piece{.object = object, .reason = MoveReason::kInTheWay};
     piece.run = {static_cast<std::uint16_t>(places[first].disk), places[first].block, 0};
     for (; last < places.size() && places[last].disk == piece.run.disk &&
            places[last].block == piece.run.block + piece.run.blocks && piece.run.blocks < kMostBlocks;

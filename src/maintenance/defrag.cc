@@ -76,10 +76,10 @@ Result<bool> Defrag::find(OperationRun& run) {
 }
 
 Status Defrag::done(OperationRun& run, Candidate candidate, const Status& status) {
-  if (candidate.reason == Reason::kInStrips) return note_consolidated(run, candidate, status);
+  if (candidate.reason == MoveReason::kInStrips) return note_consolidated(run, candidate, status);
   if (candidate.request.at_block != 0)
     note_filled(run, std::move(candidate), status);
-  else if (candidate.reason == Reason::kInTheWay)
+  else if (candidate.reason == MoveReason::kInTheWay)
     note_cleared(run, std::move(candidate), status);
   else
     note_group(run, std::move(candidate), status);
@@ -116,7 +116,7 @@ Status Defrag::list(OperationRun& run, Ino ino, std::uint64_t stored_bytes) {
     const Result<bool> strips = has_strips(volume_, ino);
     if (!strips.ok()) return is_passed_over(strips.error()) ? Status{} : Status(strips.error());
     if (*strips) {
-      queue({.object = ino, .reason = Reason::kInStrips, .bytes = stored_bytes});
+      queue({.object = ino, .reason = MoveReason::kInStrips, .bytes = stored_bytes});
       return {};
     }
   }
@@ -176,7 +176,7 @@ Status Defrag::plan_part(OperationRun& run) {
   std::uint64_t resting = plan.stored_bytes;
   for (layout::GroupMove& move : plan.moves) {
     resting -= std::min(resting, move.bytes);
-    Candidate group{.object = current_.ino, .reason = Reason::kFragmented, .bytes = move.bytes};
+    Candidate group{.object = current_.ino, .reason = MoveReason::kFragmented, .bytes = move.bytes};
     group.request.extents = std::move(move.extents);
     group.request.disk = [disk = move.disk](const geometry::Coord&) { return disk; };
     queue(std::move(group));
@@ -256,7 +256,7 @@ Status Defrag::choose_ranges(OperationRun& run) {
   phase_ = chosen ? Phase::kClear : waiting_.empty() ? Phase::kPlan : Phase::kChoose;
   Clearing::Extents extents;
   for (const Candidate& group : waiting_)
-    if (group.reason == Reason::kFragmented)
+    if (group.reason == MoveReason::kFragmented)
       extents[group.object].insert(group.request.extents.begin(), group.request.extents.end());
   clearing_.begin(std::move(extents));
   walk_.begin(0);
@@ -349,7 +349,7 @@ bool Defrag::let_wait(Candidate group) {
 
 void Defrag::end_waiting(OperationRun& run, const Candidate& group, bool has_moved) {
   run.record.bytes_done += group.bytes;
-  if (!has_moved && group.reason == Reason::kFragmented) ++run.record.figures[kNoRoom];
+  if (!has_moved && group.reason == MoveReason::kFragmented) ++run.record.figures[kNoRoom];
   waiting_extents_ -= group.request.extents.size();
 }
 

@@ -186,7 +186,7 @@ Status Drain::look_at(OperationRun& run, const ObjectPart& part) {
   // Then all of the object is examined.
   if (in_strips && std::exchange(consolidated_, part.object) != part.object) {
     const Status written = volume_.fsync(part.object, true);
-    if (written.ok()) queue({.object = part.object, .reason = Reason::kInStrips});
+    if (written.ok()) queue({.object = part.object, .reason = MoveReason::kInStrips});
     if (!written.ok() && written.error().code != Errc::kNotFound) note_stuck(run, part.object, written.error());
     if (written.ok()) return {};
   }
@@ -196,7 +196,7 @@ Status Drain::look_at(OperationRun& run, const ObjectPart& part) {
 Status Drain::queue_units(const OperationRun& run, Ino object, const std::vector<geometry::Coord>& extents) {
   for (std::size_t first = 0, last = 0; first < extents.size(); first = last) {
     last = std::min(extents.size(), first + kExtentsAtOnce);
-    Candidate candidate{.object = object, .reason = Reason::kDraining};
+    Candidate candidate{.object = object, .reason = MoveReason::kDraining};
     auto request = request_for(
         run, object,
         {extents.begin() + static_cast<std::ptrdiff_t>(first), extents.begin() + static_cast<std::ptrdiff_t>(last)});
@@ -251,7 +251,7 @@ Result<bool> Drain::find_elsewhere(OperationRun& run, Candidate& candidate) {
 Status Drain::done(OperationRun& run, Candidate candidate, const Status& status) {
   const Ino object = candidate.object;
   if (!status.ok() && status.error().code != Errc::kNotFound) note_stuck(run, object, status.error());
-  if (candidate.reason == Reason::kInStrips) walk_.begin_again();
+  if (candidate.reason == MoveReason::kInStrips) walk_.begin_again();
   engine::MoveOutcome& outcome = candidate.outcome;
   OperationRecord& record = run.record;
   MDFS_TRY_ASSIGN(const std::size_t forgotten, forget_of_level(object, outcome));

@@ -82,7 +82,7 @@ Status Relocation::note_written(std::uint64_t bytes) {
 Result<bool> Relocation::step(OperationRun& run) {
   if (!queue_.empty()) {
     Candidate& candidate = queue_.front();
-    MDFS_TRY(candidate.reason == Reason::kInStrips ? consolidate(run, candidate) : relocate(run, candidate));
+    MDFS_TRY(candidate.reason == MoveReason::kInStrips ? consolidate(run, candidate) : relocate(run, candidate));
     note_progress(run);
     return false;
   }

@@ -16,7 +16,7 @@
 
 namespace mdfs::maintenance {
 
-enum class Reason : std::uint8_t {
+enum class MoveReason : std::uint8_t {
   kInStrips,    // bytes are in strips: the extents are consolidated
   kDraining,    // on a disk that is drained, or behind its new end
   kWrongDisk,   // on another disk than the placement names
@@ -27,7 +27,7 @@ enum class Reason : std::uint8_t {
 // Extents of one object to be relocated, the reason, and the target.
 struct Candidate {
   Ino object = 0;
-  Reason reason = Reason::kInStrips;
+  MoveReason reason = MoveReason::kInStrips;
   engine::MoveRequest request{};  // without pace; not used for strips
   std::uint64_t bytes = 0;        // of the extents, in whole blocks
   store::Run run{};               // in the way: place of the whole piece
