@@ -18,7 +18,7 @@ namespace mdfs::maintenance {
 
 // Works on the engine's queue of candidates, each an object with a reason (engine::RelocationReason), one object after
 // another. The queue is in memory only; a mount begins with an empty one. There is one idle test, Engine::is_quiet(),
-// and one pacing:
+// and one pacing, beside the budgets of operations (Runner):
 //   idle volume   slices of 200 ms
 //   otherwise     slices of 10 ms, a quarter of the time
 // Strips are consolidated only on an idle volume, and only while no disk is missing, because no user asked for these
