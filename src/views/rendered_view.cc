@@ -8,9 +8,7 @@
 
 #include "base/check.h"
 #include "views/cut_view.h"
-#include "views/jpeg.h"
 #include "views/level_view.h"
-#include "views/png.h"
 #include "views/window_reader.h"
 
 namespace mdfs::views {
@@ -50,16 +48,6 @@ class Rows {
   std::uint64_t offset_ = 0;  // of the window's bytes behind the band
   std::size_t at_ = 0, filled_ = 0;
 };
-
-// An encoded format, and the most bytes of a picture in it.
-struct Encoder {
-  std::uint64_t (*max_bytes)(const Raster& raster);
-  Status (*encode)(const Raster& raster, const RowSource& rows, const ByteSink& sink);
-};
-Encoder encoder_of(Format format) {
-  MDFS_CHECK(format == Format::kPng || format == Format::kJpg);
-  return format == Format::kPng ? Encoder{max_png_bytes, encode_png} : Encoder{max_jpeg_bytes, encode_jpeg};
-}
 
 // What is shown, and as what.
 struct Shown {

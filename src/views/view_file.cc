@@ -29,23 +29,33 @@ using geometry::Window;
 struct FormatInfo {
   Format format;
   std::string_view suffix;
-  bool rendered;
+  const Encoder* encoder;  // null: the size of the file is known before it is opened
   unsigned channels;
   unsigned sample_bytes = 2;        // of the largest samples of a picture
   std::uint64_t side = UINT64_MAX;  // most samples along each axis of a picture
+
+  bool rendered() const { return encoder != nullptr; }
 };
+constexpr Encoder kPng{max_png_bytes, encode_png};
+constexpr Encoder kJpeg{max_jpeg_bytes, encode_jpeg};
 constexpr unsigned kAnyArray = 0;
 constexpr std::uint64_t kMaxTiffHead = 1u << 20;  // which is in memory while the file is open
 constexpr std::array kFormats = {
-    FormatInfo{Format::kRaw, "raw", false, kAnyArray},
-    FormatInfo{Format::kNpy, "npy", false, kAnyArray},
-    FormatInfo{Format::kPgm, "pgm", false, 0b0001},
-    FormatInfo{Format::kPpm, "ppm", false, 0b0100},
-    FormatInfo{Format::kPng, "png", true, 0b1111, 2, kMaxPngSide},
-    FormatInfo{Format::kJpg, "jpg", true, 0b0101, 1, kMaxJpegSide},
-    FormatInfo{Format::kTif, "tif", false, kAnyArray},
-    FormatInfo{Format::kDpx, "dpx", false, 0b0100, 2, kMaxDpxSide},
+    FormatInfo{Format::kRaw, "raw", nullptr, kAnyArray},
+    FormatInfo{Format::kNpy, "npy", nullptr, kAnyArray},
+    FormatInfo{Format::kPgm, "pgm", nullptr, 0b0001},
+    FormatInfo{Format::kPpm, "ppm", nullptr, 0b0100},
+    FormatInfo{Format::kPng, "png", &kPng, 0b1111, 2, kMaxPngSide},
+    FormatInfo{Format::kJpg, "jpg", &kJpeg, 0b0101, 1, kMaxJpegSide},
+    FormatInfo{Format::kTif, "tif", nullptr, kAnyArray},
+    FormatInfo{Format::kDpx, "dpx", nullptr, 0b0100, 2, kMaxDpxSide},
 };
+constexpr bool in_order() {
+  for (std::size_t i = 0; i < kFormats.size(); ++i)
+    if (static_cast<std::size_t>(kFormats[i].format) != i) return false;
+  return true;
+}
+static_assert(in_order());
 
 const FormatInfo& info(Format format) { return kFormats[static_cast<std::size_t>(format)]; }
 
@@ -95,7 +105,7 @@ Result<Raster> find_raster(const Geometry& geometry, const ShownArray& shown, co
     return Error{Errc::kInvalidArgument,
                  fmt::format("{} requires {} samples{}; the image has {}", format.suffix,
                              format.sample_bytes == 1 ? "u8" : "u8 or u16",
-                             format.rendered ? " or a range (mdfs image display)" : "", name(geometry.type))};
+                             format.rendered() ? " or a range (mdfs image display)" : "", name(geometry.type))};
   const unsigned channels = shown.channels;
   if (channels > 32 || ((format.channels >> (channels - 1)) & 1) == 0)
     return Error{Errc::kInvalidArgument, fmt::format("{} holds {}; the window has {} (c0, c1, .. picks one)",
@@ -113,7 +123,7 @@ Result<Raster> find_raster(const Geometry& geometry, const ShownArray& shown, co
     return Error{Errc::kInvalidArgument, fmt::format("dpx holds rows of whole words of {} bytes; those of the window "
                                                      "have {} bytes",
                                                      kDpxRowStep, raster.row_bytes())};
-  if (format.rendered && raster.row_bytes() > kMaxRenderedRowBytes)
+  if (format.rendered() && raster.row_bytes() > kMaxRenderedRowBytes)
     return Error{Errc::kInvalidArgument, fmt::format("{} holds rows of at most {} bytes; those of the window have {}",
                                                      format.suffix, kMaxRenderedRowBytes, raster.row_bytes())};
   return raster;
@@ -155,10 +165,14 @@ Status read_swapped(const ViewFile& file, std::uint64_t offset, MutableBytes int
 }  // namespace
 
 std::string_view suffix(Format format) { return info(format).suffix; }
-bool is_rendered(Format format) { return info(format).rendered; }
+bool is_rendered(Format format) { return info(format).rendered(); }
+const Encoder& encoder_of(Format format) {
+  MDFS_CHECK(is_rendered(format));
+  return *info(format).encoder;
+}
 
 bool is_ranged(const ShownImage& image, Format format) {
-  return image.display && info(format).rendered && !holds_type(info(format), image.geometry.type);
+  return image.display && info(format).rendered() && !holds_type(info(format), image.geometry.type);
 }
 
 Result<WindowName> parse_window_name(const ShownImage& image, std::string_view name) {

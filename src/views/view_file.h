@@ -16,6 +16,7 @@
 #include "geometry/padded_box.h"
 #include "geometry/plane.h"
 #include "views/display.h"
+#include "views/encoder.h"
 #include "views/raster.h"
 #include "volume/volume.h"
 
@@ -28,6 +29,8 @@ std::string_view suffix(Format format);  // "raw", "npy", "pgm"
 constexpr bool is_writable(Format format) { return format == Format::kRaw || format == Format::kNpy; }
 // True if the bytes are encoded when the file is opened: their number is unknown before.
 bool is_rendered(Format format);
+// Of a format that is rendered (else abort).
+const Encoder& encoder_of(Format format);
 // A rendered picture needs memory for a few rows.
 inline constexpr std::uint64_t kMaxRenderedRowBytes = 1u << 20;
 
