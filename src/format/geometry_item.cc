@@ -16,6 +16,7 @@ using geometry::Placement;
 
 constexpr std::array<std::uint8_t, 12> kElementBytes = {0, 1, 2, 4, 8, 1, 2, 4, 8, 2, 4, 8};  // by MDFS_TYPE_*
 constexpr std::size_t kDiskAxes = MDFS_MAX_RANK;
+static_assert(kDiskAxes == geometry::kMaxRank);
 constexpr std::size_t kUnitBytes = sizeof(mdfs_geometry::unit[0]);
 
 std::size_t shape_offset(std::size_t i) { return offsetof(mdfs_geometry, shape) + 8 * i; }

@@ -93,7 +93,7 @@ Status read_policy(const Json& json, Geometry& geometry) {
 Status read_samples(const Json& json, Geometry& geometry) {
   const auto shape = json.find("shape");
   if (shape == json.end() || !shape->is_array() || shape->empty() || shape->size() > geometry::kMaxRank)
-    return bad("shape", "is an array of 1 to 5 lengths");
+    return bad("shape", fmt::format("is an array of 1 to {} lengths", geometry::kMaxRank));
   geometry.rank = static_cast<unsigned>(shape->size());
   MDFS_TRY(read_axes(json, "shape", geometry.rank, geometry.shape, length_of, "holds lengths"));
   if (!json.contains("type")) return bad("type", "is missing");
