@@ -11,13 +11,13 @@ namespace mdfs::format {
 
 std::uint64_t StoredExtent::blocks() const {
   std::uint64_t sum = 0;
-  for (const Run& run : runs) sum += run.blocks;
+  for (const Run& run : all_runs()) sum += run.blocks;
   return sum;
 }
 
 std::uint64_t StoredExtent::disks() const {
   std::uint64_t bits = 0;
-  for (const Run& run : runs)
+  for (const Run& run : all_runs())
     if (run.disk < MDFS_MAX_DISKS) bits |= std::uint64_t{1} << run.disk;
   return bits;
 }

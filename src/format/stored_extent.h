@@ -17,7 +17,7 @@ using Checksums = SmallVector<std::uint32_t, 4>;
 // Stored bytes of an extent, of its part in a strip, or of a run of a file's cell, as items of the tree describe them.
 // The engine, the mover, the scrub and the checker read, verify, move and free stored bytes by this value. How an item
 // names an address is known here in src/format only. Bytes have one copy today; further copies become further lists of
-// runs. All extents of an image share a codec, which its geometry names. A value; pure.
+// runs, which all_runs() then has too. All extents of an image share a codec, which its geometry names. A value; pure.
 struct StoredExtent {
   Runs runs;                       // in the order of the bytes; none: nothing is stored
   std::uint64_t birth = 0;         // generation of the blocks
@@ -32,6 +32,8 @@ struct StoredExtent {
   bool is_contiguous() const { return runs.size() == 1; }
   // The first block, by which stored bytes are named and sorted. Needs is_stored().
   const Run& first() const { return runs.front(); }
+  // Of all copies: the runs to free, count, hold or check. `runs` are for reading and moving the bytes.
+  const Runs& all_runs() const { return runs; }
   // All blocks that belong to the bytes.
   std::uint64_t blocks() const;
   // Bit i: disk i has some of the blocks, or all. Disks from MDFS_MAX_DISKS on, which only damage can name, are left

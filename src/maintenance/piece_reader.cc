@@ -41,7 +41,7 @@ std::uint64_t PieceReader::end_byte(const StoredPiece& piece) const {
 // An address from the tree is checked before it is used.
 PieceReader::Where PieceReader::place_of(const StoredPiece& piece, const std::vector<store::DiskInfo>& disks) {
   Where where = Where::kHere;
-  for (const store::Run& run : piece.runs) {
+  for (const store::Run& run : piece.all_runs()) {
     if (run.disk >= disks.size()) return Where::kNowhere;
     const store::DiskInfo& disk = disks[run.disk];
     if (!inside(run.block, run.blocks, disk.blocks)) return Where::kNowhere;

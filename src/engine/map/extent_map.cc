@@ -38,7 +38,7 @@ Status ExtentMap::check(const store::Run& run) const {
 }
 
 Status ExtentMap::check(const StoredExtent& extent) const {
-  for (const store::Run& run : extent.runs) MDFS_TRY(check(run));
+  for (const store::Run& run : extent.all_runs()) MDFS_TRY(check(run));
   return {};
 }
 
@@ -115,7 +115,7 @@ std::uint64_t MappedExtent::blocks() const {
 }
 
 void MappedExtent::append_runs(std::vector<store::Run>& all) const {
-  all.insert(all.end(), record.runs.begin(), record.runs.end());
+  all.insert(all.end(), record.all_runs().begin(), record.all_runs().end());
   for (const StripPart& part : parts) all.push_back(part.run());
 }
 

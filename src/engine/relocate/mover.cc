@@ -151,7 +151,7 @@ Status Mover::find_room(OpenObject& object, Job& job) {
   store::SpaceAmount blocks, again, nodes;
   for (const Part& part : job.parts) {
     blocks.blocks += part.blocks;
-    for (const store::Run& run : part.from.runs) again.blocks += job.request.freed ? job.request.freed(run) : 0;
+    for (const store::Run& run : part.from.all_runs()) again.blocks += job.request.freed ? job.request.freed(run) : 0;
     if (job.request.most_runs > 0) continue;  // records stay as long as they are, or become shorter
     const store::SpaceAmount worst = object.worst_case(part.blocks, false);
     nodes += {0, worst.items, worst.bytes};

@@ -17,7 +17,7 @@ Status free_page(store::Transaction& transaction, const store::Item& item, const
   for (unsigned place = 0; place < shape.places(); ++place) {
     MDFS_TRY_ASSIGN(const auto extent, format::read_extent(transaction, item.key, page, place, block_size));
     if (!extent) return {Errc::kCorrupt, "extent-runs.missing"};
-    for (const store::Run& run : extent->runs) transaction.free(run);
+    for (const store::Run& run : extent->all_runs()) transaction.free(run);
     if (extent->has_runs_item) transaction.erase(format::extent_runs_key(item.key, place));
   }
   return {};

@@ -127,7 +127,7 @@ Result<StoredExtent> Publisher::free_record(Page& page, const geometry::PagePlac
                   format::read_extent(transaction_, key, *page.page, place.place, object_.block_size));
   if (!freed) return runs_missing(object_);
   if (!freed->is_stored()) return std::move(*freed);
-  for (const store::Run& run : freed->runs) remove(run);
+  for (const store::Run& run : freed->all_runs()) remove(run);
   if (freed->has_runs_item) transaction_.erase(format::extent_runs_key(key, place.place));
   page_to_change(page).erase(place.place);
   return std::move(*freed);
@@ -161,7 +161,7 @@ Status Publisher::publish_image(const std::vector<Staged>& extents) {
       if (record.is_scattered())
         transaction_.put(format::extent_runs_key(page_key(object_, number), place),
                          format::encode_extent_runs(staged->extent.runs));
-      for (const store::Run& run : staged->extent.runs) add(run);
+      for (const store::Run& run : staged->extent.all_runs()) add(run);
       page_to_change(*state).set(place, record);
     }
     put_page(number, *state);
@@ -225,7 +225,7 @@ Status Publisher::publish_cells(const std::vector<Staged>& extents) {
         used = 0;
       }
     }
-    for (const store::Run& taken : staged.extent.runs) add(taken);
+    for (const store::Run& taken : staged.extent.all_runs()) add(taken);
     put_cell(staged.index, cell);
   }
   return {};

@@ -309,7 +309,7 @@ Status stage(Core& core, OpenObject& object, std::vector<Staged>& extents, store
 
 void abandon(Core& core, std::vector<Staged>& extents) {
   for (Staged& staged : extents) {
-    for (const store::Run& run : staged.extent.runs) core.store.abandon(run);
+    for (const store::Run& run : staged.extent.all_runs()) core.store.abandon(run);
     staged.extent.runs.clear();
   }
 }

@@ -340,7 +340,7 @@ void ItemChecker::extent(const Key& key, unsigned place, const format::ExtentRec
     current_.scattered.emplace(where, std::move(data));
     return;
   }
-  if (use(key, place, data.runs) && on_data_) on_data_(std::move(data));
+  if (use(key, place, data.all_runs()) && on_data_) on_data_(std::move(data));
 }
 
 void ItemChecker::extent_runs(const Key& key, ConstBytes value) {
@@ -352,7 +352,7 @@ void ItemChecker::extent_runs(const Key& key, ConstBytes value) {
   current_.scattered.erase(waiting);
   data.runs = std::move(*runs);
   const Key page{key.object, MDFS_KIND_EXTENTS, key.offset / format::kMaxPlaces};
-  if (use(page, static_cast<unsigned>(key.offset % format::kMaxPlaces), data.runs) && on_data_)
+  if (use(page, static_cast<unsigned>(key.offset % format::kMaxPlaces), data.all_runs()) && on_data_)
     on_data_(std::move(data));
 }
 
@@ -389,7 +389,7 @@ void ItemChecker::strip(const Key& key, ConstBytes value) {
     if (twice) report(FindingId::kStripTwice, where, {key.object});
     if (!inside || twice) erase_record(key, place);
     StoredData data{strip->stored_part(place, block_size_), key.object, page * format::kMaxPlaces + place, true};
-    if (use(key, place, data.runs) && on_data_) on_data_(std::move(data));
+    if (use(key, place, data.all_runs()) && on_data_) on_data_(std::move(data));
   }
 }
 
@@ -403,7 +403,7 @@ void ItemChecker::file_cell(const Key& key, ConstBytes value) {
   for (unsigned i = 0; i < cell->runs.size(); ++i) {
     StoredData data{cell->runs[i].stored(block_size_), key.object,
                     *start + std::uint64_t{cell->runs[i].first} * block_size_, false};
-    if (use(key, i, data.runs) && on_data_) on_data_(std::move(data));
+    if (use(key, i, data.all_runs()) && on_data_) on_data_(std::move(data));
   }
   const std::uint64_t end_block = inode.size <= *start ? 0 : ceil_div(inode.size - *start, block_size_);
   if (cell->runs.back().end() <= end_block || inode.is_image()) return;
