@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "buffer.h"
+#include "codec/codec_table.h"
 #include "convert.h"
 #include "errors.h"
 #include "geometry/level.h"
@@ -81,6 +82,23 @@ extern "C" {
 const char* mdfs_version(void) { return MDFS_VERSION_STRING; }
 
 const char* mdfs_last_error(void) { return last_error().c_str(); }
+
+const char* mdfs_codec_text(uint8_t codec, int8_t level) {
+  thread_local std::string text;
+  text = mdfs::codec::choice_text(static_cast<mdfs::codec::Codec>(codec), level);
+  return text.c_str();
+}
+
+int mdfs_parse_codec(const char* text, uint8_t* codec, int8_t* level) {
+  return guarded([&] {
+    if (text == nullptr || codec == nullptr || level == nullptr) return fail_errno(EINVAL, "a null pointer");
+    const auto choice = mdfs::codec::parse_choice(text);
+    if (!choice.ok()) return fail({mdfs::Errc::kInvalidArgument, "codec " + choice.error().where});
+    *codec = static_cast<uint8_t>(choice->codec);
+    *level = static_cast<int8_t>(choice->level);
+    return 0;
+  });
+}
 
 int mdfs_open(const char* path, int flags, mdfs_image** image) {
   return guarded([&] {

@@ -23,6 +23,13 @@ const char* mdfs_version(void);
 /* Message of this thread's last failed call; never null; valid until the next call in this thread. */
 const char* mdfs_last_error(void);
 
+/* The codec and the level of an image as text: "raw", "zstd:7", or "codec 9" if the library does not know the codec.
+ * Never null; valid until the next call of this function in this thread. */
+const char* mdfs_codec_text(uint8_t codec, int8_t level);
+/* Parses "raw", "zstd" (at its default level) or "zstd:7" for the geometry of a new image. EINVAL: the text is none of
+ * a codec that the library knows, and mdfs_last_error() lists them. */
+int mdfs_parse_codec(const char* text, uint8_t* codec, int8_t* level);
+
 /* Opens an image. flags: O_RDONLY or O_RDWR. ENOTTY: not on a mount; EISDIR: a directory; EINVAL: not an image. */
 int mdfs_open(const char* path, int flags, mdfs_image** image);
 int mdfs_close(mdfs_image* image); /* frees the image; null is allowed */

@@ -88,6 +88,20 @@ static void* read_windows(void* argument) {
   return NULL;
 }
 
+static void codecs(void) {
+  uint8_t codec = 77;
+  int8_t level = 77;
+  CHECK(mdfs_parse_codec("zstd:7", &codec, &level) == 0 && codec == MDFS_CODEC_ZSTD && level == 7);
+  CHECK(strcmp(mdfs_codec_text(codec, level), "zstd:7") == 0);
+  CHECK(mdfs_parse_codec("raw", &codec, &level) == 0 && codec == MDFS_CODEC_RAW && level == 0);
+  CHECK(strcmp(mdfs_codec_text(codec, level), "raw") == 0);
+  CHECK(mdfs_parse_codec("zstd", &codec, &level) == 0 && codec == MDFS_CODEC_ZSTD && level == 3);
+  CHECK(strcmp(mdfs_codec_text(200, 5), "codec 200") == 0);
+  CHECK(mdfs_parse_codec("zstd:20", &codec, &level) == -EINVAL && codec == MDFS_CODEC_ZSTD && level == 3);
+  CHECK(strstr(mdfs_last_error(), "codec 'zstd:20': must be raw or zstd") != NULL);
+  CHECK(mdfs_parse_codec(NULL, &codec, &level) == -EINVAL);
+}
+
 static void levels(mdfs_image* image) {
   struct mdfs_ioc_geometry geometry;
   CHECK(mdfs_level_info(image, 1, &geometry) == 0);
@@ -161,6 +175,7 @@ int main(int argc, char** argv) {
   for (int i = 0; i < THREADS; ++i) CHECK(pthread_create(&threads[i], NULL, read_windows, image) == 0);
   for (int i = 0; i < THREADS; ++i) CHECK(pthread_join(threads[i], NULL) == 0);
 
+  codecs();
   levels(image);
   struct mdfs_ioc_window window;
   struct mdfs_ioc_plan* plan = malloc(sizeof *plan);
