@@ -61,18 +61,15 @@ def create(path: Union[str, "os.PathLike[str]"], shape: Sequence[int], dtype: np
         raise ValueError(f"axes {axes!r}: {len(lengths)} letters are required, one for each length")
     if axes.endswith("c"):
         axes, channels = axes[:-1], lengths.pop()
-    name, _, level = codec.partition(":")
+    number, level = _library.parse_codec(codec)
     kind = np.dtype(dtype).newbyteorder("=")
     if kind.name not in _library.TYPES:
         raise TypeError(f"images have no samples of {kind}")
-    if name not in _library.CODECS or (level and not (name == "zstd" and level.isdecimal() and 1 <= int(level) <= 19)):
-        raise ValueError(f"codec {codec!r}: must be raw, zstd, or zstd:1 to zstd:19")
     if not 1 <= len(lengths) <= _library.MAX_RANK or not 1 <= channels <= 0xffff or any(
             not 0 <= n < 1 << 64 for n in lengths):
         raise ValueError(f"no image has shape {tuple(shape)} with axes {axes!r}")
     geometry = Geometry(struct_bytes=ctypes.sizeof(Geometry), rank=len(lengths), type=_library.TYPES[kind.name],
-                        channels=channels, codec=_library.CODECS[name],
-                        codec_level=int(level or 3) if name == "zstd" else 0, axes=axes.encode(), row_offset=-1,
+                        channels=channels, codec=number, codec_level=level, axes=axes.encode(), row_offset=-1,
                         plane_offset=-1)
     for axis, length in enumerate(lengths):
         geometry.shape[axis] = length

@@ -143,9 +143,8 @@ class Image:
 
     @property
     def codec(self) -> str:
-        """"raw", or "zstd:" and the level."""
-        name = {number: name for name, number in _library.CODECS.items()}[self._geometry.codec]
-        return name if name == "raw" else f"{name}:{self._geometry.codec_level}"
+        """"raw", or "zstd:" and the level; "codec" and a number for one that the library does not know."""
+        return _library.codec_text(self._geometry.codec, self._geometry.codec_level)
 
     @property
     def spacing(self) -> Dict[str, Tuple[float, str]]:

@@ -13,7 +13,6 @@ MAX_RANK, MAX_DISKS, MAX_LEVELS = 5, 64, 62
 # Values of MDFS_TYPE_* in mdfs/ondisk.h.
 TYPES = {"uint8": 1, "uint16": 2, "uint32": 3, "uint64": 4, "int8": 5, "int16": 6, "int32": 7, "int64": 8,
          "float16": 9, "float32": 10, "float64": 11}
-CODECS = {"raw": 0, "zstd": 1}
 REDUCTIONS = {"mean": 1, "nearest": 2, "max": 3}
 LEVELS_SET, LEVELS_AUTO = 1, 0xffffffff
 
@@ -99,6 +98,8 @@ def library() -> Any:
         raise ImportError(f"libmdfs cannot be loaded: {error}; install it, or name it in MDFS_LIBRARY") from error
     lib.mdfs_version.restype = ctypes.c_char_p
     lib.mdfs_last_error.restype = ctypes.c_char_p
+    lib.mdfs_codec_text.argtypes, lib.mdfs_codec_text.restype = [ctypes.c_uint8, ctypes.c_int8], ctypes.c_char_p
+    lib.mdfs_parse_codec.argtypes = [ctypes.c_char_p, ctypes.POINTER(ctypes.c_uint8), ctypes.POINTER(ctypes.c_int8)]
     image, window = ctypes.c_void_p, ctypes.c_void_p  # a struct mdfs_ioc_window, by reference or packed
     lib.mdfs_open.argtypes = [ctypes.c_char_p, ctypes.c_int, ctypes.POINTER(image)]
     lib.mdfs_close.argtypes = [image]
@@ -122,6 +123,19 @@ def library() -> Any:
 def library_version() -> str:
     """The version of libmdfs, such as "0.1.0"."""
     return str(library().mdfs_version().decode())
+
+
+def codec_text(codec: int, level: int) -> str:
+    """"raw", "zstd:7", or "codec 9" for one that libmdfs does not know."""
+    return str(library().mdfs_codec_text(codec, level).decode())
+
+
+def parse_codec(text: str) -> Tuple[int, int]:
+    """The codec and the level that a text names. ValueError if it names none."""
+    codec, level = ctypes.c_uint8(), ctypes.c_int8()
+    if library().mdfs_parse_codec(encoded(text), ctypes.byref(codec), ctypes.byref(level)) < 0:
+        raise ValueError(library().mdfs_last_error().decode("utf-8", "replace"))
+    return codec.value, level.value
 
 
 def encoded(text: Any) -> bytes:

@@ -325,6 +325,16 @@ class ImagesTest(harness.MountTest):
             seen = len(film)
         os.unlink(self.at("film"))
 
+    def test_a_codec_unknown_to_the_library_is_shown_by_its_number(self):
+        with self.stored(noise((8, 8), "u1"), codec="zstd:7") as image:
+            self.assertEqual(image.codec, "zstd:7")
+            image._geometry.codec = 9  # pylint: disable=protected-access
+            self.assertEqual(image.codec, "codec 9")
+
+    def test_the_error_of_a_wrong_codec_names_those_of_the_library(self):
+        with self.assertRaisesRegex(ValueError, r"codec 'lz4': must be raw or zstd\[:LEVEL\]"):
+            mdfs.create(self.at("image"), (4, 4), "u1", codec="lz4")
+
     def test_an_image_is_made_as_asked_or_not_at_all(self):
         image = mdfs.create(self.at("a"), (4, 100, 200, 3), "f4", axes="zyxc", extent=(2, 50, 60), codec="zstd:7",
                             spacing={"z": (2, "um"), "x": (0.25, "um")})

@@ -24,7 +24,7 @@ def _parser() -> argparse.ArgumentParser:
                         help="places along axes, such as c=0,t=3 or z=10:20")
     parser.add_argument("--axes", metavar="LETTERS", help="axes of the source, slowest first, such as tzyx")
     parser.add_argument("--dataset", metavar="NAME", help="which array or series of a source with several")
-    parser.add_argument("--codec", default="zstd", help="of the image: raw, zstd, or zstd:1 to zstd:19")
+    parser.add_argument("--codec", default="zstd", help="of the image, such as raw, zstd or zstd:7")
     parser.add_argument("--extent", metavar="N,..", type=_lengths, help="shape of an extent of the image")
     parser.add_argument("--levels", metavar="N", type=_count, help="resolution levels of the image: auto, or a number")
     parser.add_argument("--reduce", choices=list(REDUCTIONS),
