@@ -29,7 +29,7 @@ struct Core {
         environment(the_environment),
         pool(the_options.cache_bytes),
         cache(pool, the_options.cache_bytes),
-        extent_map(the_store),
+        extent_map(the_store, the_store),
         loads(std::min(the_options.cache_bytes / 4, kMostLoads)),
         writes(std::min(the_options.cache_bytes / 8, kMostWrites)),
         encoding(the_options.cache_bytes),

@@ -11,7 +11,7 @@ void HomeBlocks::note(std::uint64_t object, const std::vector<Home>& homes) {
   const std::lock_guard lock(mutex_);
   Places& places = objects_[object];
   for (const Home& place : homes) {
-    if (count_ >= kMost || places.by_order.contains(place.order) || !store_.reserve_run(place.run)) continue;
+    if (count_ >= kMost || places.by_order.contains(place.order) || !space_.reserve_run(place.run)) continue;
     places.by_order.emplace(place.order, place);
     places.oldest = std::min(places.oldest, place.generation);
     ++count_;
@@ -49,19 +49,19 @@ void HomeBlocks::put_back(std::uint64_t object, const Home& place) {
   places.oldest = std::min(places.oldest, place.generation);
   const auto [known, is_new] = places.by_order.try_emplace(place.order, place);
   if (is_new) return;
-  store_.release_run(known->second.run);
+  space_.release_run(known->second.run);
   known->second = place;
   --count_;
 }
 
 void HomeBlocks::release(const Home& place) {
   const std::lock_guard lock(mutex_);
-  store_.release_run(place.run);
+  space_.release_run(place.run);
   --count_;
 }
 
 void HomeBlocks::forget(Places& places) {
-  for (const auto& [order, place] : places.by_order) store_.release_run(place.run);
+  for (const auto& [order, place] : places.by_order) space_.release_run(place.run);
   count_ -= places.by_order.size();
 }
 

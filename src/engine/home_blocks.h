@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "store/store.h"
+#include "store/block_space.h"
 
 namespace mdfs::engine {
 
@@ -30,7 +30,7 @@ struct Home {
 // under any lock of an object, and is held while the store is called.
 class HomeBlocks {
  public:
-  explicit HomeBlocks(store::Store& store) : store_(store) {}
+  explicit HomeBlocks(store::BlockSpace& space) : space_(space) {}
 
   // Extents of an object have been rewritten and leave these home blocks. An extent that was already away from home
   // keeps its first ones.
@@ -59,7 +59,7 @@ class HomeBlocks {
   };
   void forget(Places& places);
 
-  store::Store& store_;
+  store::BlockSpace& space_;
   mutable std::mutex mutex_;  // guards all below
   std::unordered_map<std::uint64_t, Places> objects_;
   std::uint64_t count_ = 0;

@@ -41,7 +41,7 @@ class BackgroundScope {
 // joins when it is opened. Any thread; the mutex is a leaf.
 class RelocationQueue {
  public:
-  explicit RelocationQueue(store::Store& store) : homes_(store) {}
+  explicit RelocationQueue(store::BlockSpace& space) : homes_(space) {}
 
   void note_activity(Environment& environment) {
     if (BackgroundScope::in_background()) return;

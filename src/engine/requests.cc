@@ -77,7 +77,7 @@ void append_segments(std::span<const store::Run> runs, std::uint32_t block_size,
   MDFS_CHECK(end <= run_begin);
 }
 
-Status write_all(store::Store& store, const std::vector<Segment>& segments, std::size_t largest_bytes) {
+Status write_all(store::Members& members, const std::vector<Segment>& segments, std::size_t largest_bytes) {
   std::deque<device::Io> ios;
   std::vector<device::Addressed> addressed;
   for (Request& request : merge_segments(segments, largest_bytes)) {
@@ -85,7 +85,7 @@ Status write_all(store::Store& store, const std::vector<Segment>& segments, std:
     io.op = device::Op::kWrite;
     io.offset = request.offset;
     io.buffers = std::move(request.buffers);
-    addressed.push_back({&store.disk(request.disk), &io});
+    addressed.push_back({&members.disk(request.disk), &io});
   }
   return addressed.empty() ? Status{} : device::run(addressed);
 }

@@ -9,7 +9,8 @@
 #include "base/bytes.h"
 #include "device/disk.h"
 #include "geometry/plan.h"
-#include "store/store.h"
+#include "store/items.h"
+#include "store/members.h"
 
 namespace mdfs::engine {
 
@@ -41,6 +42,6 @@ void append_segments(std::span<const store::Run> runs, std::uint32_t block_size,
                      std::byte* memory, std::uint32_t owner, std::vector<Segment>& segments);
 
 // Writes all segments at once and waits. Returns the first error, if any.
-Status write_all(store::Store& store, const std::vector<Segment>& segments, std::size_t largest_bytes);
+Status write_all(store::Members& members, const std::vector<Segment>& segments, std::size_t largest_bytes);
 
 }  // namespace mdfs::engine

@@ -102,8 +102,8 @@ Status find_by_name(Reader& reader, const format::NameSecret& secret, Ino object
 
 }  // namespace
 
-Result<format::NameSecret> read_secret(store::Store& store) {
-  MDFS_TRY_ASSIGN(const std::optional<ByteVector> value, store.get(format::kSecretKey));
+Result<format::NameSecret> read_secret(store::Items& items) {
+  MDFS_TRY_ASSIGN(const std::optional<ByteVector> value, items.get(format::kSecretKey));
   if (!value) return Error{Errc::kCorrupt, "the secret of names is missing; run mdfsck to make a new one"};
   return format::decode_secret(*value);
 }
@@ -187,10 +187,10 @@ MDFS_FOR_READER(store::Transaction)
 #undef MDFS_FOR_READER
 
 // The inode is the first item of its object; behind the last object that was seen the next one begins.
-Result<std::vector<FileItem>> next_files(store::Store& store, Ino& next) {
+Result<std::vector<FileItem>> next_files(store::Items& tree, Ino& next) {
   constexpr std::size_t kFilesAtOnce = 64;
   MDFS_TRY_ASSIGN(const std::vector<store::Item> items,
-                  store.scan({next, 0, 0}, {UINT64_MAX, UINT64_MAX, UINT64_MAX}, kFilesAtOnce));
+                  tree.scan({next, 0, 0}, {UINT64_MAX, UINT64_MAX, UINT64_MAX}, kFilesAtOnce));
   std::vector<FileItem> files;
   for (const store::Item& item : items) {
     if (item.key.object == MDFS_OBJECT_VOLUME || item.key.kind != MDFS_KIND_INODE) continue;

@@ -44,13 +44,13 @@ struct FileItem {
   Ino ino = 0;
   format::Inode inode;
 };
-Result<std::vector<FileItem>> next_files(store::Store& store, Ino& next);
+Result<std::vector<FileItem>> next_files(store::Items& tree, Ino& next);
 // True for the error of an object that was removed meanwhile, was replaced by one without data, or has damaged records.
 // Work on many objects then continues with the next one.
 bool is_passed_over(const Error& error);
 
 // The secret of the volume. kCorrupt if it is missing.
-Result<format::NameSecret> read_secret(store::Store& store);
+Result<format::NameSecret> read_secret(store::Items& items);
 
 // The place of a name in a directory; for an absent name the lowest free cookie.
 struct NamePlace {

@@ -16,7 +16,8 @@
 #include "format/extents.h"
 #include "format/file_cell.h"
 #include "mdfs/ondisk.h"
-#include "store/store.h"
+#include "store/items.h"
+#include "store/members.h"
 
 namespace mdfs::engine {
 
@@ -65,7 +66,7 @@ Result<Strips> strips_of(const OpenObject& object, const std::vector<store::Item
 // be freed without replace(), because object numbers are never reused. Any thread.
 class ExtentMap {
  public:
-  explicit ExtentMap(store::Store& store);
+  ExtentMap(store::Items& items, const store::Members& members);
 
   // `fresh`: read the tree even if the page is cached.
   Result<MappedExtent> extent(const OpenObject& object, const geometry::Coord& extent, bool fresh);
@@ -106,7 +107,8 @@ class ExtentMap {
   void insert(const Name& name, KnownPage known);
   void erase(Entries::iterator entry);
 
-  store::Store& store_;
+  store::Items& items_;
+  const store::Members& members_;
   mutable std::array<std::atomic<std::uint64_t>, MDFS_MAX_DISKS> disk_blocks_{};  // as last seen
   std::mutex mutex_;                                                              // guards all below
   Entries entries_;                                                               // most recently used first
