@@ -411,10 +411,11 @@ Status check_zones_request(const mdfs_ioc_zones& in) {
   return all_zero(in.reserved) ? Status() : Status(bad("reserved fields must be zero"));
 }
 
-Result<mdfs_ioc_zones> next_zones(store::Store& store, std::uint32_t number, std::uint64_t first) {
-  if (number >= store.disk_count()) return bad(fmt::format("disk {} of {}", number, store.disk_count()));
-  MDFS_TRY_ASSIGN(const std::vector<store::ZoneUse> zones, store.zone_use(number, first, MDFS_IOC_ZONES_ROWS));
-  const store::DiskInfo disk = store.disk_info(number);
+Result<mdfs_ioc_zones> next_zones(const store::Members& members, store::BlockSpace& space, std::uint32_t number,
+                                  std::uint64_t first) {
+  if (number >= members.disk_count()) return bad(fmt::format("disk {} of {}", number, members.disk_count()));
+  MDFS_TRY_ASSIGN(const std::vector<store::ZoneUse> zones, space.zone_use(number, first, MDFS_IOC_ZONES_ROWS));
+  const store::DiskInfo disk = members.disk_info(number);
   mdfs_ioc_zones out{};
   out.disk = number;
   out.count = static_cast<std::uint32_t>(zones.size());

@@ -42,7 +42,8 @@ mdfs_ioc_levels to_ioc_levels(const volume::LevelsInfo& info);
 Status check_lost_request(const mdfs_ioc_lost& in);
 mdfs_ioc_lost to_ioc_lost(const volume::LostFiles& found);
 // The rows of a disk's zones from `first` on; may wait for the disk.
-Result<mdfs_ioc_zones> next_zones(store::Store& store, std::uint32_t number, std::uint64_t first);
+Result<mdfs_ioc_zones> next_zones(const store::Members& members, store::BlockSpace& space, std::uint32_t number,
+                                  std::uint64_t first);
 mdfs_ioc_model to_ioc_model(const device::ModelledReport& report);
 
 }  // namespace mdfs::fuse

@@ -325,7 +325,8 @@ void zones(fuse_req_t req, const mdfs_ioc_zones& in) {
   if (!checked.ok()) return reply_error(req, checked.error());
   Server& server = server_of(req);
   list(req, [&server, req, disk = in.disk, first = in.next](const engine::Stop&) -> Status {
-    MDFS_TRY_ASSIGN(const mdfs_ioc_zones out, next_zones(server.volume().store(), disk, first));
+    store::Store& store = server.volume().store();
+    MDFS_TRY_ASSIGN(const mdfs_ioc_zones out, next_zones(store, store, disk, first));
     reply_with(req, out);
     return {};
   });

@@ -21,7 +21,7 @@ bool overlap(const store::Run& a, const store::Run& b) {
 Result<std::optional<store::Run>> Clearing::freeze(unsigned disk, std::uint32_t blocks) {
   std::vector<store::Run> keep = kept_;
   keep.insert(keep.end(), obstacles_.begin(), obstacles_.end());
-  Result<store::Run> range = store_.freeze_range(disk, blocks, keep);
+  Result<store::Run> range = space_.freeze_range(disk, blocks, keep);
   if (!range.ok() && range.error().code == Errc::kNoSpace) return std::optional<store::Run>();
   MDFS_TRY(range);
   frozen_.push_back(*range);
@@ -46,7 +46,7 @@ void Clearing::begin(Extents waiting) {
 }
 
 std::uint32_t Clearing::blocks_of(const layout::ExtentPlace& place) const {
-  return static_cast<std::uint32_t>(ceil_div(place.stored_bytes, store_.block_size()));
+  return static_cast<std::uint32_t>(ceil_div(place.stored_bytes, space_.block_size()));
 }
 
 bool Clearing::is_near(const layout::ExtentPlace& place) const {
@@ -82,7 +82,7 @@ std::vector<Candidate> Clearing::in_the_way(Ino object, std::vector<layout::Exte
         std::find_if(frozen_.begin(), frozen_.end(), [&](const store::Run& one) { return overlap(one, piece.run); });
     if (range == frozen_.end()) continue;
     piece.range = *range;
-    piece.bytes = std::uint64_t{piece.run.blocks} * store_.block_size();
+    piece.bytes = std::uint64_t{piece.run.blocks} * space_.block_size();
     piece.request.most_runs = waits(object, piece.request.extents) ? kMostPieces : 1;
     piece.request.disk = [disk = piece.run.disk](const geometry::Coord&) { return disk; };
     pieces.push_back(std::move(piece));
@@ -95,7 +95,7 @@ bool Clearing::is_frozen(const store::Run& range) const {
 }
 
 void Clearing::thaw(const store::Run& range) {
-  if (std::erase(frozen_, range) > 0) store_.thaw_range(range);
+  if (std::erase(frozen_, range) > 0) space_.thaw_range(range);
 }
 
 void Clearing::thaw_all() {

@@ -12,16 +12,16 @@
 
 namespace mdfs::maintenance {
 
-// Freezes block ranges of disks, so that new blocks avoid them (store::Store::freeze_range). The caller then walks over
-// all objects. Extents of one object that are contiguous in a range form a piece, and move into one hole, so that no
-// window lies in more runs than before. A piece of extents that wait for relocation themselves may be cut into up to
+// Freezes block ranges of disks, so that new blocks avoid them (store::BlockSpace::freeze_range). The caller then walks
+// over all objects. Extents of one object that are contiguous in a range form a piece, and move into one hole, so that
+// no window lies in more runs than before. A piece of extents that wait for relocation themselves may be cut into up to
 // kMostPieces. A range with a piece that finds no hole is thawed, and the piece is remembered as an obstacle. All state
 // is forgotten with the mount, and the volume is consistent at any moment. One thread.
 class Clearing {
  public:
   static constexpr std::size_t kMostPlaces = 1u << 14;  // of one object that are examined together
 
-  explicit Clearing(store::Store& store) : store_(store) {}
+  explicit Clearing(store::BlockSpace& space) : space_(space) {}
   ~Clearing() { thaw_all(); }
   Clearing(const Clearing&) = delete;
   Clearing& operator=(const Clearing&) = delete;
@@ -62,7 +62,7 @@ class Clearing {
   bool waits(Ino object, const std::vector<geometry::Coord>& extents) const;
   void thaw_all();
 
-  store::Store& store_;
+  store::BlockSpace& space_;
   std::vector<store::Run> frozen_;
   std::vector<store::Run> kept_;
   std::vector<store::Run> obstacles_;  // pieces that found no space

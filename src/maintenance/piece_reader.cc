@@ -30,9 +30,7 @@ void PieceReader::forget() {
   disks_.clear();
 }
 
-std::uint64_t PieceReader::first_byte(const StoredPiece& piece) const {
-  return piece.first().block * store_.block_size();
-}
+std::uint64_t PieceReader::first_byte(const StoredPiece& piece) const { return piece.first().block * block_size_; }
 
 std::uint64_t PieceReader::end_byte(const StoredPiece& piece) const {
   return first_byte(piece) + align_up(piece.stored_bytes, device::kAlignment);
@@ -60,9 +58,9 @@ void PieceReader::note_lost(const StoredPiece& piece, const std::vector<store::D
 
 void PieceReader::begin(std::vector<StoredPiece> pieces, format::OperationRecord& record) {
   pieces_ = std::move(pieces);
-  disks_.assign(store_.disk_count(), {});
+  disks_.assign(members_.disk_count(), {});
   std::vector<store::DiskInfo> disks;
-  for (unsigned i = 0; i < store_.disk_count(); ++i) disks.push_back(store_.disk_info(i));
+  for (unsigned i = 0; i < members_.disk_count(); ++i) disks.push_back(members_.disk_info(i));
   for (std::uint32_t i = 0; i < pieces_.size(); ++i) {
     const StoredPiece& piece = pieces_[i];
     const Where where = place_of(piece, disks);
@@ -110,10 +108,10 @@ Status PieceReader::check_alone(const StoredPiece& piece) {
   format::PassingBytes passing(piece);
   AlignedBuffer buffer(kReadBytes);
   for (const store::Run& run : piece.runs) {
-    const std::uint64_t bytes = std::uint64_t{run.blocks} * store_.block_size();
+    const std::uint64_t bytes = std::uint64_t{run.blocks} * block_size_;
     for (std::uint64_t done = 0; done < bytes; done += kReadBytes) {
       const MutableBytes part = buffer.bytes().first(std::min<std::uint64_t>(kReadBytes, bytes - done));
-      MDFS_TRY(device::read(store_.disk(run.disk), run.block * store_.block_size() + done, part));
+      MDFS_TRY(device::read(members_.disk(run.disk), run.block * block_size_ + done, part));
       passing.take(part);
     }
   }
@@ -132,7 +130,7 @@ void PieceReader::judge(const StoredPiece& piece, Status status, format::Operati
   spdlog::error("scrub: {}: {}", name_of(piece),
                 damaged ? "does not match its checksum" : "cannot be read: " + status.error().message());
   const store::Run& at = piece.first();
-  if (damaged) store_.note_checksum_error(at.disk);
+  if (damaged) members_.note_checksum_error(at.disk);
   if (piece.is_extent && forget(piece)) {
     if (at.disk < record.disks.size()) ++record.disks[at.disk].repaired;
     return;
@@ -147,7 +145,7 @@ std::uint64_t PieceReader::step(format::OperationRecord& record, const Forget& f
     if (disks_[i].next < disks_[i].order.size()) spans.push_back(next_span(i));
   // A disk that has become smaller meanwhile may have been cut off: what lay behind its end has moved.
   for (Span& span : spans)
-    span.together = span.together && span.end <= store_.disk_info(span.disk).blocks * store_.block_size();
+    span.together = span.together && span.end <= members_.disk_info(span.disk).blocks * block_size_;
   AlignedBuffer buffer(std::max<std::size_t>(1, spans.size()) * kReadBytes);
   std::vector<device::Io> ios(spans.size());
   std::vector<device::Addressed> requests;
@@ -155,7 +153,7 @@ std::uint64_t PieceReader::step(format::OperationRecord& record, const Forget& f
     if (!spans[i].together) continue;
     ios[i].offset = spans[i].start;
     ios[i].buffers = {buffer.bytes().subspan(i * kReadBytes, spans[i].end - spans[i].start)};
-    requests.push_back({&store_.disk(spans[i].disk), &ios[i]});
+    requests.push_back({&members_.disk(spans[i].disk), &ios[i]});
   }
   (void)device::run(requests);  // each request's own status counts
   std::uint64_t read_bytes = 0;
@@ -165,7 +163,7 @@ std::uint64_t PieceReader::step(format::OperationRecord& record, const Forget& f
     std::uint64_t bytes = 0;
     for (; disk.next < span.last; ++disk.next) {
       const StoredPiece& piece = pieces_[disk.order[disk.next]];
-      bytes += align_up(piece.stored_bytes, std::uint64_t{store_.block_size()});
+      bytes += align_up(piece.stored_bytes, std::uint64_t{block_size_});
       ++record.items_done;
       if (!span.together || !ios[i].status.ok()) {
         if (collector_.is_current(piece)) judge(piece, check_alone(piece), record, forget);

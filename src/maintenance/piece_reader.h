@@ -9,7 +9,7 @@
 #include "base/aligned_buffer.h"
 #include "base/result.h"
 #include "format/operation.h"
-#include "store/store.h"
+#include "store/members.h"
 #include "volume/piece_collector.h"
 
 namespace mdfs::maintenance {
@@ -22,7 +22,8 @@ class PieceReader {
  public:
   static constexpr std::size_t kReadBytes = 1u << 20;
 
-  PieceReader(store::Store& store, PieceCollector& collector) : store_(store), collector_(collector) {}
+  PieceReader(store::Members& members, std::uint32_t block_size, PieceCollector& collector)
+      : members_(members), block_size_(block_size), collector_(collector) {}
 
   // Takes the pieces and sorts them. Leaves out pieces on stale disks. Pieces on missing disks, or without a valid
   // place, are noted in the record.
@@ -57,7 +58,8 @@ class PieceReader {
   Status check_alone(const StoredPiece& piece);
   void judge(const StoredPiece& piece, Status status, format::OperationRecord& record, const Forget& forget);
 
-  store::Store& store_;
+  store::Members& members_;
+  const std::uint32_t block_size_;
   PieceCollector& collector_;
   std::vector<StoredPiece> pieces_;
   std::vector<Disk> disks_;

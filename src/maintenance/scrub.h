@@ -24,7 +24,7 @@ class Scrub final : public Operation {
         store_(volume.store()),
         verifier_(verifier),
         collector_(store_, verifier),
-        reader_(store_, collector_) {}
+        reader_(store_, store_.block_size(), collector_) {}
 
   bool works_read_only() const override { return true; }
   Status begin(OperationRun& run) override;
