@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "engine/map/stored_items.h"
 #include "engine/write/replacer.h"
 #include "mdfs/ondisk.h"
 
