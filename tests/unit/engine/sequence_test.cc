@@ -109,7 +109,18 @@ class Twins {
     const std::uint64_t room = array_.size() + (image_ ? image_->slab_bytes() * 3 : 200'000);
     return random_() % 3 == 0 ? random_() % std::max<std::uint64_t>(1, array_.size() / 16) : random_() % (room + 1);
   }
-  std::uint64_t any_length() { return 1 + random_() % (random_() % 3 == 0 ? 150'000 : 6'000); }
+  std::uint64_t any_length() {
+    const std::uint64_t length = 1 + random_() % (random_() % 3 == 0 ? 150'000 : 6'000);
+    return image_ ? std::min(length, most_bytes()) : length;
+  }
+  // Of small extents, each of which takes a block, so many that the disks have space for all writes.
+  std::uint64_t most_bytes() const {
+    constexpr std::uint64_t kExtents = 200;
+    std::uint64_t in_row = 1;
+    for (unsigned axis = 1; axis < image_->rank; ++axis)
+      in_row *= (image_->shape[axis] + image_->extent[axis] - 1) / image_->extent[axis];
+    return std::max<std::uint64_t>(1, image_->slab_bytes() * image_->extent[0] * kExtents / in_row);
+  }
 
   void write() {
     const std::uint64_t offset = random_() % 4 == 0 ? array_.size() : any_offset();
