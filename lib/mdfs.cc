@@ -19,6 +19,7 @@
 #include "codec/codec_table.h"
 #include "convert.h"
 #include "errors.h"
+#include "geometry/cut_spec.h"
 #include "geometry/level.h"
 #include "geometry/window_spec.h"
 #include "image.h"
@@ -123,6 +124,10 @@ int mdfs_close(mdfs_image* image) {
   return 0;
 }
 
+int mdfs_fd(const mdfs_image* image) {
+  return guarded([&] { return image == nullptr ? fail_errno(EINVAL, "a null pointer") : image->pool->plain(); });
+}
+
 int mdfs_create(const char* path, const struct mdfs_ioc_geometry* geometry, mode_t mode) {
   return guarded([&] {
     if (path == nullptr || geometry == nullptr) return fail_errno(EINVAL, "a null pointer");
@@ -181,6 +186,10 @@ int mdfs_parse_window(mdfs_image* image, const char* spec, struct mdfs_ioc_windo
     if (const int result = get_geometry(image->pool->plain(), image->pool->path(), answer); result < 0) return result;
     const auto geometry = to_geometry(answer);
     if (!geometry.ok()) return fail(geometry.error());
+    if (mdfs::geometry::is_cut(spec)) {
+      const auto cut = mdfs::geometry::parse_cut(*geometry, spec);
+      return cut.ok() ? fail_errno(EINVAL, "a cut is no box: read the file win/ of its name") : fail(cut.error());
+    }
     const auto parsed = mdfs::geometry::parse_level_window(*geometry, spec);
     if (!parsed.ok()) return fail(parsed.error());
     if (!parsed->padding.is_empty())

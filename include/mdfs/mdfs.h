@@ -33,6 +33,9 @@ int mdfs_parse_codec(const char* text, uint8_t* codec, int8_t* level);
 /* Opens an image. flags: O_RDONLY or O_RDWR. ENOTTY: not on a mount; EISDIR: a directory; EINVAL: not an image. */
 int mdfs_open(const char* path, int flags, mdfs_image** image);
 int mdfs_close(mdfs_image* image); /* frees the image; null is allowed */
+/* The descriptor of the open image, for fstat(2), fgetxattr(2) and the like. The image owns it: do not close it, move
+ * its offset or bind a window to it. */
+int mdfs_fd(const mdfs_image* image);
 
 /* Creates an image at a path that must not exist. geometry: as for MDFS_IOC_SET_GEOMETRY; mode: as for open(2). */
 int mdfs_create(const char* path, const struct mdfs_ioc_geometry* geometry, mode_t mode);

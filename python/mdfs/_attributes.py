@@ -37,10 +37,10 @@ def encoded(attributes: Mapping[str, Any]) -> bytes:
     return text
 
 
-def load(path: str) -> Dict[str, Any]:
-    """The attributes of an image; none if it has none. ValueError if what is stored is no JSON object."""
+def load(file: int, path: str) -> Dict[str, Any]:
+    """The attributes of an open image; none if it has none. ValueError if what is stored is no JSON object."""
     try:
-        text = os.getxattr(path, NAME)
+        text = os.getxattr(file, NAME)
     except OSError as error:
         if error.errno in (errno.ENODATA, errno.ENOTSUP):
             return {}
@@ -51,6 +51,6 @@ def load(path: str) -> Dict[str, Any]:
     return found
 
 
-def store(path: str, attributes: Mapping[str, Any]) -> None:
-    """Replaces the attributes of an image as a whole."""
-    os.setxattr(path, NAME, encoded(attributes))
+def store(file: int, attributes: Mapping[str, Any]) -> None:
+    """Replaces the attributes of an open image as a whole."""
+    os.setxattr(file, NAME, encoded(attributes))

@@ -43,8 +43,9 @@ def _pool() -> concurrent.futures.ThreadPoolExecutor:
 class Image:
     """An open image, with the shape, the type and the indexing of a NumPy array.
 
-    Any number of threads may use it. A process that was forked opens the image again when it uses it first; pickling
-    keeps the path. The shape is that of the time of opening, of the last append() and of the last refresh().
+    Any number of threads may use it. The image stays the same when its path goes to another one. A process that was
+    forked opens the path again when it uses the image first; pickling keeps the path. The shape is that of the time of
+    opening, of the last append() and of the last refresh().
 
     Parameters
     ----------
@@ -59,15 +60,15 @@ class Image:
     def __init__(self, path: Union[str, "os.PathLike[str]"], mode: str = "r", level: int = 0) -> None:
         if mode not in ("r", "r+"):
             raise ValueError(f"mode {mode!r}: must be 'r' or 'r+'")
-        self._level = operator.index(level)
-        if not 0 <= self._level < 1 << 32:
-            raise IndexError(f"level {level}: must be 0 or more")
-        if self._level > 0 and mode != "r":
+        number = _levels.number(level)
+        if number > 0 and mode != "r":
             raise ValueError("a level is only read")
-        self.path = os.path.abspath(os.fspath(path))
-        self.mode = mode
+        full_path = os.path.abspath(os.fspath(path))
+        self._begin(full_path, mode, number, Handle(full_path, os.O_RDONLY if mode == "r" else os.O_RDWR))
+
+    def _begin(self, path: str, mode: str, level: int, handle: Handle) -> None:
+        self.path, self.mode, self._level, self._handle = path, mode, level, handle
         self._opened: Dict[int, "Image"] = {}  # levels, of the shape of the image at the last refresh()
-        self._handle = Handle(self.path, os.O_RDONLY if mode == "r" else os.O_RDWR)
         self.refresh()
 
     # ---- the library
@@ -173,12 +174,14 @@ class Image:
     @property
     def attrs(self) -> Mapping[str, Any]:
         """What is stored beside the samples, such as the name of a stain; assign a mapping to replace all of it."""
-        return types.MappingProxyType(_attributes.load(self.path))
+        with self._handle as image:
+            return types.MappingProxyType(_attributes.load(_library.descriptor(image), self.path))
 
     @attrs.setter
     def attrs(self, attributes: Mapping[str, Any]) -> None:
         self._check_writable()
-        _attributes.store(self.path, attributes)
+        with self._handle as image:
+            _attributes.store(_library.descriptor(image), attributes)
 
     @property
     def generation(self) -> int:
@@ -229,7 +232,9 @@ class Image:
 
         Each level halves the axes of the plane of the one below. A level that is not stored is computed when it is
         read: OSError with EFBIG if that takes more than 256 MiB of samples. IndexError: the image has fewer levels."""
-        return Image(self.path, "r", number)
+        image = Image.__new__(Image)
+        image._begin(self.path, "r", _levels.number(number), self._handle.another())  # pylint: disable=protected-access
+        return image
 
     def read(self, window: Spec = Ellipsis, out: Optional[Array] = None, level: Optional[int] = None) -> Any:
         """Reads a window; one of a single box is of one version of the image.
@@ -263,18 +268,25 @@ class Image:
             Take the nearest sample, such as a label, instead of interpolating.
         at : str
             One index along each other axis, and a channel: "t3,c1".
+
+        The cut is read by the path. OSError with ESTALE: the path does not lead to this image any more.
         """
         numbers = [np.format_float_positional(np.round(float(number), 12) + 0.0, trim="-")
                    for triple in (origin, u, v) for number in triple]
         items = ["cut", *numbers, *(str(operator.index(length)) for length in size)]
         items += ["near"] * near + [f"l{self._level}"] * (self._level > 0) + [at] * bool(at)
-        try:
-            with open(f"{self.path}@/win/{','.join(items)}.npy", "rb") as file:
+        spec = ",".join(items)
+        with contextlib.ExitStack() as stack:
+            file = None
+            with contextlib.suppress(FileNotFoundError):
+                file = stack.enter_context(open(f"{self.path}@/win/{spec}.npy", "rb"))
+            self._check_path()
+            if file is not None:
                 samples: Array = np.load(file)
                 return samples
-        except FileNotFoundError:
-            os.stat(self.path)
-            raise ValueError(f"{','.join(items)}: no cut of this image; mdfs window explain says why") from None
+        with self._handle as image:  # says why
+            library().mdfs_parse_window(image, _library.encoded(spec), ctypes.byref(Window()))
+        raise ValueError(f"{spec}: no cut of this image: {library().mdfs_last_error().decode('utf-8', 'replace')}")
 
     def empty(self, shape: Union[int, Sequence[int]]) -> Array:
         """An array of the image's type for `out=`, in memory that the daemon shares, so that it puts samples there
@@ -416,7 +428,8 @@ class Image:
         if given.shape[1:] != self._shape[1:] and given.shape != self._shape[1:]:
             raise ValueError(f"frames of {given.shape} do not fit an image of {self._shape}")
         frames_bytes = memoryview(np.ascontiguousarray(given).tobytes())
-        file = os.open(self.path, os.O_WRONLY | os.O_CLOEXEC)
+        with self._handle as image:  # a description of its own, because appenders lock it
+            file = os.open(f"/proc/self/fd/{_library.descriptor(image)}", os.O_WRONLY | os.O_CLOEXEC)
         try:
             append_whole(file, frames_bytes, self._frame_bytes())
         finally:
@@ -439,6 +452,13 @@ class Image:
             raise ValueError(f"{self.path}: a level is only read")
         if self.mode == "r":
             raise ValueError(f"{self.path}: opened for reading; open it with mode 'r+'")
+
+    def _check_path(self) -> None:
+        """OSError: the path does not lead to this image."""
+        with self._handle as image, contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(_library.descriptor(image)), os.stat(self.path)):
+                return
+        raise OSError(errno.ESTALE, "the path leads to another image, or to none; open the image again", self.path)
 
     def _at_level(self, level: Optional[int]) -> "Image":
         """This image, or another one of its levels, which stays open for the next read."""

@@ -14,6 +14,14 @@ from mdfs._library import Geometry, Levels, check, library
 Count = Union[int, str, None]  # of levels: a number, None for none, or "auto"
 
 
+def number(level: Any) -> int:
+    """Of a level, which an image may have. IndexError: no image has it."""
+    found = operator.index(level)
+    if not 0 <= found < 1 << 32:
+        raise IndexError(f"level {found}: must be from 0 to {_library.MAX_LEVELS}")
+    return found
+
+
 def geometry(image: Any, level: int) -> Geometry:
     """That of a level; level 0 is the image. IndexError: the image has fewer levels."""
     found = Geometry(struct_bytes=ctypes.sizeof(Geometry))

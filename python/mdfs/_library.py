@@ -102,7 +102,7 @@ def library() -> Any:
     lib.mdfs_parse_codec.argtypes = [ctypes.c_char_p, ctypes.POINTER(ctypes.c_uint8), ctypes.POINTER(ctypes.c_int8)]
     image, window = ctypes.c_void_p, ctypes.c_void_p  # a struct mdfs_ioc_window, by reference or packed
     lib.mdfs_open.argtypes = [ctypes.c_char_p, ctypes.c_int, ctypes.POINTER(image)]
-    lib.mdfs_close.argtypes = [image]
+    lib.mdfs_close.argtypes = lib.mdfs_fd.argtypes = [image]
     lib.mdfs_create.argtypes = [ctypes.c_char_p, ctypes.POINTER(Geometry), ctypes.c_uint]
     lib.mdfs_info.argtypes = [image, ctypes.POINTER(Geometry)]
     lib.mdfs_level_info.argtypes = [image, ctypes.c_uint32, ctypes.POINTER(Geometry)]
@@ -144,6 +144,11 @@ def encoded(text: Any) -> bytes:
     if b"\0" in name:
         raise ValueError("embedded null byte")
     return name
+
+
+def descriptor(image: Any) -> int:
+    """Of the open image, which owns it."""
+    return check(library().mdfs_fd(image))
 
 
 def check(result: int) -> int:

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define HEIGHT 400
@@ -124,6 +125,21 @@ static void levels(mdfs_image* image) {
   CHECK(mdfs_levels(image, &stored) == -ERANGE && strstr(mdfs_last_error(), "fewer levels") != NULL);
 }
 
+/* The descriptor stays that of the open image when its name goes to another one. */
+static void descriptor(const char* path, const struct mdfs_ioc_geometry* geometry) {
+  char other[4096];
+  snprintf(other, sizeof other, "%s_other", path);
+  mdfs_image* image = NULL;
+  struct stat before, after, named;
+  CHECK(mdfs_open(path, O_RDONLY, &image) == 0);
+  CHECK(mdfs_fd(image) >= 0 && fstat(mdfs_fd(image), &before) == 0);
+  CHECK(mdfs_create(other, geometry, 0644) == 0 && rename(other, path) == 0);
+  CHECK(fstat(mdfs_fd(image), &after) == 0 && stat(path, &named) == 0);
+  CHECK(after.st_ino == before.st_ino && after.st_ino != named.st_ino && after.st_nlink == 0);
+  CHECK(mdfs_fd(NULL) == -EINVAL);
+  CHECK(mdfs_close(image) == 0);
+}
+
 static void errors(const char* directory, const char* path) {
   mdfs_image* image = NULL;
   CHECK(mdfs_open("/nowhere", O_RDONLY, &image) == -ENOENT && image == NULL);
@@ -186,6 +202,7 @@ int main(int argc, char** argv) {
   free(plan);
   CHECK(mdfs_close(image) == 0);
   errors(argv[1], path);
+  descriptor(path, &geometry);
   CHECK(unlink(path) == 0);
   puts("libmdfs works");
   return 0;

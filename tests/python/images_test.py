@@ -455,6 +455,67 @@ class ImagesTest(harness.MountTest):
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             self.assertEqual(set(pool.map(lambda _: sum_of(image), range(40))), {wanted})
 
+    def taken(self, how):
+        """An open image whose path leads to another image or to none, and its former samples."""
+        array = noise((24, 40, 50), "u2")
+        image = self.stored(array, "zyx", name=how, levels=1)
+        image.attrs = {"who": "old"}
+        wanted = image.read("l1"), image.cut((0, 0, 3), (1, 0, 0), (0, 1, 0), (50, 40))
+        if how == "renamed":
+            mdfs.imwrite(self.at("new"), np.full((24, 40, 50), 7, "u2"), levels=1)
+            os.rename(self.at("new"), self.at(how))
+        else:
+            os.unlink(self.at(how))
+        if how == "replaced":
+            mdfs.imwrite(self.at(how), np.full((5, 6), 7, "u2"), levels=1)
+        return image, array, wanted
+
+    def test_an_open_image_stays_the_same_when_its_path_goes_to_another(self):
+        for how in ("renamed", "unlinked", "replaced"):
+            with self.subTest(how):
+                image, array, (level, _) = self.taken(how)
+                np.testing.assert_array_equal(image[...], array)
+                np.testing.assert_array_equal(image.read(..., level=1), level)
+                np.testing.assert_array_equal(image.read("l1"), level)
+                np.testing.assert_array_equal(image.level(1)[...], level)
+                np.testing.assert_array_equal(image.read_many(["l1", "l1,z3"])[1], level[3])
+                with self.assertRaises(OSError) as caught:
+                    image.cut((0, 0, 3), (1, 0, 0), (0, 1, 0), (50, 40))
+                self.assertEqual(caught.exception.errno, errno.ESTALE)
+                self.assertEqual(dict(image.attrs), {"who": "old"})
+                image.attrs = {"who": "still old"}
+                self.assertEqual(dict(image.attrs), {"who": "still old"})
+                image.append(np.full((2, 40, 50), 9, "u2"))
+                self.assertEqual((image.shape, int(image[25, 3, 4])), ((26, 40, 50), 9))
+                if how != "unlinked":
+                    with mdfs.open(self.at(how)) as other:
+                        self.assertEqual((dict(other.attrs), int(other[...].max())), ({}, 7))
+                        self.assertNotEqual(len(other), 26)
+
+    def test_a_renamed_image_is_cut_by_its_new_path_alone(self):
+        image = self.stored(noise((4, 10, 12), "u1"), "zyx")
+        os.rename(self.at("image"), self.at("moved"))
+        with self.assertRaises(OSError) as caught:
+            image.cut((0, 0, 3), (1, 0, 0), (0, 1, 0), (12, 10))
+        self.assertEqual((caught.exception.errno, caught.exception.filename), (errno.ESTALE, self.at("image")))
+        np.testing.assert_array_equal(mdfs.open(self.at("moved")).cut((0, 0, 3), (1, 0, 0), (0, 1, 0), (12, 10)),
+                                      image[3])
+
+    def test_a_level_and_its_image_are_closed_apart(self):
+        image = self.stored(noise((40, 50), "u1"))
+        first, second = image.level(1), image.level(1)
+        first.close()
+        self.assertRaises(ValueError, first.read)
+        image.close()
+        self.assertRaises(ValueError, image.read)
+        self.assertRaises(ValueError, image.level, 1)
+        self.assertEqual(second[...].shape, (20, 25))
+        self.assertEqual(second.level(0).shape, (40, 50))
+        second.close()
+        second.close()
+        self.volume.unmount()  # nothing is open
+        self.volume.mount()
+
     def test_the_generation_is_part_of_what_dask_compares(self):
         image = self.stored(noise((20, 20), "u1"))
         before = image.__dask_tokenize__()

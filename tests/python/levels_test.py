@@ -129,8 +129,10 @@ class LevelsTest(harness.MountTest):
         for wrong in ((0, 0), (0, 0, np.nan)):
             with self.assertRaises(ValueError):
                 image.cut(wrong, (1, 0, 0), (0, 1, 0), (4, 3))
-        with self.assertRaises(ValueError):
+        with self.assertRaisesRegex(ValueError, "no cut of this image: .*'?t3'?"):
             image.cut((0, 0, 0), (1, 0, 0), (0, 1, 0), (4, 3), at="t3")
+        with self.assertRaisesRegex(ValueError, "a width and a height of 1 or more"):
+            image.cut((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 3))
         colours = self.stored(noise((2, 4, 5, 6, 3), "u1"), "tzyxc", name="film")
         np.testing.assert_array_equal(colours.cut((0, 0, 2), (1, 0, 0), (0, 1, 0), (6, 5), at="t1,c2"),
                                       colours[1, 2, :, :, 2])
@@ -167,7 +169,7 @@ class LevelsTest(harness.MountTest):
     def test_what_is_not_there_is_refused(self):
         image = self.stored(noise((20, 20), "u1"))
         for number in (6, -1, 1 << 40):
-            with self.assertRaises(IndexError):
+            with self.assertRaisesRegex(IndexError, f"level {number}"):
                 image.level(number)
             with self.assertRaises(IndexError):
                 image.read(..., level=number)
