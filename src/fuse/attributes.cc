@@ -149,14 +149,15 @@ Status take_geometry(volume::Volume& volume, volume::Ino ino, std::string_view t
 // A file that has its bytes is stored anew, which may take long.
 void set_geometry_attribute(fuse_req_t req, fuse_ino_t ino, std::string text, int flags) {
   Server& server = server_of(req);
-  server.long_queue().post([&server, req, ino, text = std::move(text), flags] {
+  const auto set = [&server, req, ino, text = std::move(text), flags] {
     const Status status = take_geometry(server.volume(), ino, text, flags, stop_of(req));
     if (!status.ok()) {
       spdlog::info("inode {}: {} refused: {}", ino, views::kGeometryAttribute, status.error().message());
       return reply_error(req, status.error());
     }
     reply_to_new_image(server, ino, [req] { fuse_reply_err(req, 0); });
-  });
+  };
+  server.long_queue().post(job_of(req, set));
 }
 
 void change_and_reply(fuse_req_t req, fuse_ino_t ino, const SetAttributes& change) {
@@ -191,10 +192,10 @@ void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat* attributes, int whi
   if (!change.size_bytes) return change_and_reply(req, ino, change);
   // What is cut off may take long.
   change.stop = stop_of(req);
-  server.long_queue().post([req, ino, change] {
+  server.long_queue().post(job_of(req, [req, ino, change] {
     if (const Status dropped = drop_privileges(req, ino); !dropped.ok()) return reply_error(req, dropped.error());
     change_and_reply(req, ino, change);
-  });
+  }));
 }
 
 void op_statfs(fuse_req_t req, fuse_ino_t) {

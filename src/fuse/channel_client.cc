@@ -144,14 +144,17 @@ Status ChannelClient::begin(unsigned slot) {
 
 void ChannelClient::read_level(unsigned slot, const std::shared_ptr<ChannelGrant>& grant,
                                const geometry::Geometry& image, const views::WindowName& name, const Target& to) {
-  context_.level_queue.post([self = shared_from_this(), slot, grant, image, name, to] {
-    const engine::Stop stop = [&] { return self->is_gone(); };
+  const auto self = shared_from_this();
+  const engine::Stop stop = [self] { return self->is_gone(); };
+  const auto read = [self, stop, slot, grant, image, name, to] {
     const StopScope waits(stop);
     self->finish(slot,
                  views::read_level_window(self->context_.volume, grant->ino(), image, name, self->context_.staging,
                                           grant->user(), to.samples, stop),
                  true);
-  });
+  };
+  const auto cancel = [self, slot] { self->finish(slot, Error{Errc::kCancelled, "the client has ended"}, true); };
+  context_.level_queue.post({grant->user(), stop, read, cancel});
 }
 
 Result<ChannelClient::Target> ChannelClient::target(const channel::Request& request) const {

@@ -15,6 +15,7 @@
 #include "fuse/channel_buffers.h"
 #include "fuse/channel_grants.h"
 #include "fuse/channel_memory.h"
+#include "fuse/fair_queue.h"
 #include "fuse/trace_recorder.h"
 #include "fuse/work_queue.h"
 #include "views/staging.h"
@@ -26,7 +27,7 @@ namespace mdfs::fuse {
 struct ChannelContext {
   volume::Volume& volume;
   WorkQueue& queue;             // for windows that wait for disks
-  WorkQueue& level_queue;       // for windows of levels, which may be computed
+  FairQueue& level_queue;       // for windows of levels, which may be computed
   views::StagingPool& staging;  // for their samples
   TraceRecorder* trace;         // null: nothing is recorded
 };

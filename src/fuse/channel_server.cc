@@ -54,7 +54,7 @@ Result<std::unique_ptr<ChannelServer>> ChannelServer::listen(Environment& enviro
       new ChannelServer(name, std::move(listener), std::move(wake), environment, cache_bytes));
 }
 
-void ChannelServer::start(volume::Volume& volume, WorkQueue& level_queue, views::StagingPool& staging,
+void ChannelServer::start(volume::Volume& volume, FairQueue& level_queue, views::StagingPool& staging,
                           TraceRecorder* trace) {
   queue_ = std::make_unique<WorkQueue>(kQueueThreads, kMostQueueThreads);
   context_.emplace(ChannelContext{volume, *queue_, level_queue, staging, trace});

@@ -38,7 +38,7 @@ class ChannelServer {
   ChannelServer& operator=(const ChannelServer&) = delete;
 
   // The volume, the queue and the pool outlive stop(); `trace` may be null.
-  void start(volume::Volume& volume, WorkQueue& level_queue, views::StagingPool& staging, TraceRecorder* trace);
+  void start(volume::Volume& volume, FairQueue& level_queue, views::StagingPool& staging, TraceRecorder* trace);
   // Returns when all clients have gone and all requests have ended.
   void stop();
 

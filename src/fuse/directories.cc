@@ -118,7 +118,7 @@ void list(fuse_req_t req, fuse_ino_t ino, std::size_t size, off_t offset, bool p
   Server& server = server_of(req);
   const auto node = is_virtual(ino) ? server.nodes().find(ino) : nullptr;
   if (!node || !lists_records(*node)) return list_now(req, ino, size, offset, plus);
-  server.list_queue().post([=] { list_now(req, ino, size, offset, plus); });
+  server.list_queue().post(job_of(req, [=] { list_now(req, ino, size, offset, plus); }));
 }
 
 }  // namespace

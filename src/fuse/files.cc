@@ -91,7 +91,8 @@ void open_virtual(fuse_req_t req, fuse_ino_t ino, const fuse_file_info& info) {
   volume::Caller caller = caller_of(req);
   if (caller.uid != 0) caller = caller_with_groups(req);  // root needs none
   if (!is_rendered(node->spec)) return finish_virtual(req, std::move(node), info, caller);
-  server.render_queue().post([req, node = std::move(node), info, caller] { finish_virtual(req, node, info, caller); });
+  server.render_queue().post(
+      job_of(req, [req, node = std::move(node), info, caller] { finish_virtual(req, node, info, caller); }));
 }
 
 // ---- reading
@@ -432,7 +433,7 @@ void op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off_t 
     });
   };
   // Holes in what is stored may take long.
-  if ((mode & ~FALLOC_FL_KEEP_SIZE) != 0) return server.long_queue().post(allocate);
+  if ((mode & ~FALLOC_FL_KEEP_SIZE) != 0) return server.long_queue().post(job_of(req, allocate));
   allocate();
 }
 

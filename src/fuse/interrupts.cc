@@ -8,8 +8,10 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <cstdint>
+#include <utility>
 
 #include "fuse/server.h"
 
@@ -41,6 +43,10 @@ engine::Stop stop_of(fuse_req_t req) {
         ::close(fd);
         return count <= 0 ? interrupted : is_ending({status.data(), static_cast<std::size_t>(count)});
       };
+}
+
+FairQueue::Job job_of(fuse_req_t req, std::function<void()> work) {
+  return {fuse_req_ctx(req)->uid, stop_of(req), std::move(work), [req] { fuse_reply_err(req, EINTR); }};
 }
 
 }  // namespace mdfs::fuse

@@ -57,7 +57,7 @@ void get_geometry(fuse_req_t req, Ino ino) {
 void bind_level(fuse_req_t req, Ino ino, Handle& handle, const geometry::Geometry& image, const views::WindowName& name,
                 const mdfs_ioc_window& in) {
   Server& server = server_of(req);
-  server.render_queue().post([&server, &handle, req, ino, image, name, in] {
+  server.render_queue().post(job_of(req, [&server, &handle, req, ino, image, name, in] {
     const auto view = reading(req, [&] {
       return views::open_level(server.volume(), ino, image, name, server.staging(), fuse_req_ctx(req)->uid,
                                stop_of(req));
@@ -67,7 +67,7 @@ void bind_level(fuse_req_t req, Ino ino, Handle& handle, const geometry::Geometr
     mdfs_ioc_window out = in;
     out.bytes = (*view)->size_bytes();
     reply_with(req, out);
-  });
+  }));
 }
 
 void bind(fuse_req_t req, Ino ino, Handle& handle, const mdfs_ioc_window& in) {
@@ -104,7 +104,7 @@ void bind(fuse_req_t req, Ino ino, Handle& handle, const mdfs_ioc_window& in) {
 // A small window of a level at once.
 void read_level_now(fuse_req_t req, Ino ino, const mdfs_ioc_window& asked, std::size_t room) {
   Server& server = server_of(req);
-  server.render_queue().post([&server, req, ino, window = asked, room]() mutable {
+  server.render_queue().post(job_of(req, [&server, req, ino, window = asked, room]() mutable {
     ByteVector answer;
     const auto read = [&]() -> Status {
       MDFS_TRY_ASSIGN(const geometry::Geometry image, server.volume().image_geometry(ino));
@@ -119,7 +119,7 @@ void read_level_now(fuse_req_t req, Ino ino, const mdfs_ioc_window& asked, std::
     };
     if (const Status status = reading(req, read); !status.ok()) return reply_error(req, status.error());
     fuse_reply_ioctl(req, 0, answer.data(), answer.size());
-  });
+  }));
 }
 
 // A small window at once: one request instead of two.
@@ -205,13 +205,13 @@ void apply(fuse_req_t req, Handle& handle) {
 // waits for no disk once it has replied.
 template <typename Answer>
 void list(fuse_req_t req, Answer answer) {
-  server_of(req).list_queue().post([req, answer = std::move(answer)] {
+  server_of(req).list_queue().post(job_of(req, [req, answer = std::move(answer)] {
     const engine::Stop stop = stop_of(req);
     const StopScope scope(stop);
     Status status = engine::stopped(stop);
     if (status.ok()) status = answer(stop);
     if (!status.ok()) reply_error(req, status.error());
-  });
+  }));
 }
 
 // What a read of the window asks of the disks. A level that is not stored is made of the coarsest one that is.

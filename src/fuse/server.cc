@@ -20,12 +20,14 @@ namespace {
 
 constexpr unsigned kApplyThreads = 4;
 constexpr unsigned kNotifyThreads = 1;
-constexpr unsigned kLongThreads = 8;
 constexpr unsigned kSyncThreads = 16;
-constexpr unsigned kRenderThreads = 2;  // each needs some 8 MiB
-constexpr unsigned kListThreads = 2;    // times what one list request needs in memory: doc/SAFETY.md
-// Read-ahead and asynchronous direct requests that the kernel has outstanding.
-constexpr unsigned kMaxBackground = 64;
+// Of long work, and how many of them one user may have.
+constexpr unsigned kLongThreads = 8, kLongShare = 6;
+constexpr unsigned kRenderThreads = 3, kRenderShare = 2;  // each needs some 8 MiB
+constexpr unsigned kListThreads = 2, kListShare = 2;      // times what a list request needs in memory: doc/SAFETY.md
+// Read-ahead, pages of mappings that are written back, and asynchronous direct requests that the kernel has
+// outstanding: half of the threads at most, so that a mapping alone does not keep all of them.
+constexpr unsigned kMaxBackground = 20;
 // The same with rings: those of one caller lie in the queue of one processor, whose threads are to be enough for them.
 // The threads of /dev/fuse are fewer.
 constexpr unsigned kMaxRingBackground = 12;
@@ -259,10 +261,10 @@ void Server::patch_init_reply(iovec* parts, int count) {
 void Server::run() {
   apply_queue_ = std::make_unique<WorkQueue>(kApplyThreads);
   notify_queue_ = std::make_unique<WorkQueue>(kNotifyThreads);
-  long_queue_ = std::make_unique<WorkQueue>(kLongThreads);
+  long_queue_ = std::make_unique<FairQueue>(kLongThreads, kLongShare);
   sync_queue_ = std::make_unique<WorkQueue>(kSyncThreads);
-  list_queue_ = std::make_unique<WorkQueue>(kListThreads);
-  render_queue_ = std::make_unique<WorkQueue>(kRenderThreads);
+  list_queue_ = std::make_unique<FairQueue>(kListThreads, kListShare);
+  render_queue_ = std::make_unique<FairQueue>(kRenderThreads, kRenderShare);
   trim_queue_ = std::make_unique<WorkQueue>(1);
   if (options_.channels) options_.channels->start(volume_, *render_queue_, staging(), options_.trace.get());
   struct sigaction wake {};

@@ -17,6 +17,7 @@
 #include "fuse/channel_server.h"
 #include "fuse/coherence.h"
 #include "fuse/failed_writes.h"
+#include "fuse/fair_queue.h"
 #include "fuse/filled_pages.h"
 #include "fuse/node_table.h"
 #include "fuse/reply_buffer.h"
@@ -95,10 +96,10 @@ class Server {
   // plain writes have separate queues.
   WorkQueue& apply_queue() { return *apply_queue_; }    // window writes, with their notifications
   WorkQueue& notify_queue() { return *notify_queue_; }  // notifications after plain writes
-  WorkQueue& long_queue() { return *long_queue_; }      // holes and changes of size
+  FairQueue& long_queue() { return *long_queue_; }      // holes and changes of size
   WorkQueue& sync_queue() { return *sync_queue_; }      // fsync and other waits for the disks
-  WorkQueue& list_queue() { return *list_queue_; }      // reads of many records: layouts, zones, plans, chunks
-  WorkQueue& render_queue() { return *render_queue_; }  // opens of files that are encoded then, levels
+  FairQueue& list_queue() { return *list_queue_; }      // reads of many records: layouts, zones, plans, chunks
+  FairQueue& render_queue() { return *render_queue_; }  // opens of files that are encoded then, levels
   WorkQueue& trim_queue() { return *trim_queue_; }      // trims; one thread
 
   // Answers OPEN. With parallel writes the kernel sends writes to a direct_io file in parallel, where they
@@ -128,8 +129,8 @@ class Server {
   BufferPool buffers_{kMaxTransferBytes, 10};
   Session session_;
   std::unique_ptr<RequestRings> rings_;  // null: all requests come from /dev/fuse
-  std::unique_ptr<WorkQueue> apply_queue_, notify_queue_, long_queue_, sync_queue_, list_queue_, render_queue_,
-      trim_queue_;
+  std::unique_ptr<WorkQueue> apply_queue_, notify_queue_, sync_queue_, trim_queue_;
+  std::unique_ptr<FairQueue> long_queue_, list_queue_, render_queue_;
 
   std::atomic<bool> init_seen_{false}, init_answered_{false};
   std::uint64_t added_flags_ = 0;  // to the INIT reply, of those that the kernel offers; set before the first operation

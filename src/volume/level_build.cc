@@ -49,9 +49,14 @@ Result<bool> VolumeImpl::read_level(Ino ino, unsigned level, const geometry::Win
     MDFS_TRY(geometry::check(job.levels[level], window));
     if (!inside(offset, length, geometry::window_bytes(job.levels[level], window)))
       return Error{Errc::kInvalidArgument, "bytes outside the window"};
-    MDFS_TRY_ASSIGN(const LevelState state, read_level_once(*pin, job, sink));
-    if (state == LevelState::kCannotBeStored) return false;
-    if (state == LevelState::kChanged) continue;
+    const Result<LevelState> state = read_level_once(*pin, job, sink);
+    if (!state.ok()) {
+      MDFS_TRY_ASSIGN(const bool same, has_shape_of(job));  // else the object of a level has been freed meanwhile
+      if (same || state.error().code != Errc::kNotFound) return state.error();
+      continue;
+    }
+    if (*state == LevelState::kCannotBeStored) return false;
+    if (*state == LevelState::kChanged) continue;
     if (keeps_atime()) open_objects_.was_read(*pin);
     return true;
   }

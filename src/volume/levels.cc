@@ -140,44 +140,57 @@ Result<std::pair<unsigned, geometry::Reduction>> VolumeImpl::stored_levels(Ino i
                    use.levels()->reduction);
 }
 
+// Works with the levels of an image. If others have been set meanwhile, their objects may be gone: works again then.
+template <typename Work>
+auto VolumeImpl::with_levels(Inode& inode, const Work& work)
+    -> std::invoke_result_t<Work, const std::shared_ptr<const LevelSet>&, geometry::Geometry> {
+  for (;;) {
+    std::shared_ptr<const LevelSet> set;
+    geometry::Geometry geometry;
+    {
+      MDFS_TRY_ASSIGN(const ObjectUse use, open_objects_.use(inode));
+      MDFS_TRY_ASSIGN(geometry, current_geometry(inode.ino, use));
+      set = use.levels();
+    }
+    auto result = work(set, std::move(geometry));
+    if (result.ok() || result.error().code != Errc::kNotFound) return result;
+    MDFS_TRY_ASSIGN(const ObjectUse use, open_objects_.use(inode));
+    if (use.levels() == set) return result;
+  }
+}
+
 Result<engine::WindowPlan> VolumeImpl::plan_level(Ino ino, unsigned level, const geometry::Window& window,
                                                   const engine::Stop& stop) {
   const Pin pin = table_.pin(ino);
-  std::shared_ptr<const LevelSet> set;
-  {
-    MDFS_TRY_ASSIGN(const ObjectUse use, open_objects_.use(*pin));
-    set = use.levels();
-  }
-  if (!set || level == 0 || level > set->objects.size())
-    return Error{Errc::kOutOfRange, fmt::format("level {} is not stored", level)};
-  MDFS_TRY_ASSIGN(const LevelUse use, LevelUse::begin(table_, open_objects_, set->objects[level - 1]));
-  return engine_->plan(*use, window, stop);
+  return with_levels(
+      *pin, [&](const std::shared_ptr<const LevelSet>& set, const geometry::Geometry&) -> Result<engine::WindowPlan> {
+        if (!set || level == 0 || level > set->objects.size())
+          return Error{Errc::kOutOfRange, fmt::format("level {} is not stored", level)};
+        MDFS_TRY_ASSIGN(const LevelUse use, LevelUse::begin(table_, open_objects_, set->objects[level - 1]));
+        return engine_->plan(*use, window, stop);
+      });
 }
 
 Result<LevelsInfo> VolumeImpl::levels_info(Ino ino, const engine::Stop& stop) {
   const Pin pin = table_.pin(ino);
-  LevelsInfo info;
-  std::shared_ptr<const LevelSet> set;
-  geometry::Geometry geometry;
-  {
-    MDFS_TRY_ASSIGN(const ObjectUse use, open_objects_.use(*pin));
-    MDFS_TRY_ASSIGN(geometry, current_geometry(ino, use));
-    set = use.levels();
-  }
-  if (!set) return info;
-  info.reduction = set->reduction;
-  for (const Ino object : set->objects) {
-    geometry = geometry::geometry_above(std::move(geometry));
-    MDFS_TRY_ASSIGN(const LevelUse level, LevelUse::begin(table_, open_objects_, object));
-    MDFS_TRY_ASSIGN(const format::Inode item, read_inode(*store_, object));
-    LevelsInfo::Level& row = info.levels.emplace_back();
-    const geometry::Coord grid = geometry.grid();
-    row.extents = geometry::extent_count(geometry.rank, grid);
-    row.stored_bytes = item.stored_bytes;
-    row.ino = object;
-    MDFS_TRY_ASSIGN(row.built, engine_->count_stored(*level, stop));
-  }
-  return info;
+  return with_levels(
+      *pin, [&](const std::shared_ptr<const LevelSet>& set, geometry::Geometry geometry) -> Result<LevelsInfo> {
+        LevelsInfo info;
+        if (!set) return info;
+        info.reduction = set->reduction;
+        for (const Ino object : set->objects) {
+          geometry = geometry::geometry_above(std::move(geometry));
+          MDFS_TRY_ASSIGN(const LevelUse level, LevelUse::begin(table_, open_objects_, object));
+          MDFS_TRY_ASSIGN(const format::Inode item, read_inode(*store_, object));
+          LevelsInfo::Level& row = info.levels.emplace_back();
+          const geometry::Coord grid = geometry.grid();
+          row.extents = geometry::extent_count(geometry.rank, grid);
+          row.stored_bytes = item.stored_bytes;
+          row.ino = object;
+          MDFS_TRY_ASSIGN(row.built, engine_->count_stored(*level, stop));
+        }
+        return info;
+      });
 }
 
 }  // namespace mdfs::volume

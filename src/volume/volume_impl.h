@@ -12,6 +12,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 #include "engine/task_pool.h"
@@ -264,6 +265,9 @@ class VolumeImpl final : public MaintainedVolume {
   Result<bool> has_data(LevelJob& job, geometry::SampleBox box);
   // Extents of the coarsest stored level, from a number on. `next`: of the one that was reached.
   Result<LevelState> build_box(LevelJob& job, const engine::GridBox& box, std::uint64_t from, std::uint64_t& next);
+  template <typename Work>
+  auto with_levels(Inode& inode, const Work& work)
+      -> std::invoke_result_t<Work, const std::shared_ptr<const LevelSet>&, geometry::Geometry>;
   Result<bool> look_up_levels(LevelJob& job);
   Result<bool> has_shape_of(LevelJob& job);
   Result<std::optional<LevelUse>> use_level(LevelJob& job, unsigned level);

@@ -1,13 +1,15 @@
 """Callers who wait for disks or for memory stop no other caller: with requests through /dev/fuse and through rings."""
 # SPDX-License-Identifier: Apache-2.0
+import itertools
 import os
 import signal
 import subprocess
+import threading
 import time
 import unittest
 
 import harness
-from harness import MDFS, Mounted, bind, is_dead, make_image, read_all, run, write_all
+from harness import MDFS, NOBODY, Mounted, bind, is_dead, make_image, read_all, run, write_all
 
 CALLERS = 30  # more than the threads that the daemon begins with
 # So slow that what thirty callers ask for takes minutes, and metadata comes within seconds.
@@ -161,6 +163,89 @@ class Waiting(unittest.TestCase):
     def readers_of_requests(self):
         tasks = f"/proc/{self.volume.daemon()}/task"
         return sum(read_all(f"{tasks}/{task}/wchan").startswith(b"fuse_dev_do_read") for task in os.listdir(tasks))
+
+
+class ComputedWindows(unittest.TestCase):
+    """Windows that are computed when they are opened take processor time, which users share."""
+
+    OPENERS = 12
+    FEW = OPENERS // 2  # cuts; two are computed at once, and those behind all openers would have to wait for twelve
+
+    def setUp(self):
+        self.volume = Mounted(disks=1, size="256M", options="cache=128M,allow_other")
+        self.addCleanup(self.volume.remove)
+        make_image(self.volume / "volume", (200, 200, 200), codec=0)
+        write_all(self.volume / "volume", os.urandom(200 ** 3))
+        make_image(self.volume / "small", (400, 400), codec=0)
+        write_all(self.volume / "small", os.urandom(400 * 400))
+
+    def open_cuts(self, number):
+        """A process of a user without privileges, whose threads open one large cut after another, and a pipe that gets
+        a byte for each cut."""
+        reader, writer = os.pipe()
+        os.set_blocking(reader, False)
+
+        def work():
+            os.setgroups([])
+            os.setgid(NOBODY)
+            os.setuid(NOBODY)
+            threads = [threading.Thread(target=self.cuts, args=(number * 1000 + i, writer))
+                       for i in range(self.OPENERS)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+
+        pid = child(work)
+        self.addCleanup(self.end, pid)
+        self.addCleanup(os.close, reader)
+        os.close(writer)
+        return pid, reader
+
+    def cuts(self, number, writer):
+        for step in itertools.count():
+            name = f"volume@/win/cut,{number % 100},0,{step % 100},1,0,0.5,0,1,0.3,6000,6000.raw"
+            os.close(os.open(self.volume / name, os.O_RDONLY))
+            os.write(writer, b"x")
+
+    @staticmethod
+    def end(pid):
+        try:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+        except (ProcessLookupError, ChildProcessError):
+            pass
+
+    def made(self, reader):
+        """The number of cuts since the last call."""
+        try:
+            return len(os.read(reader, 1 << 16))
+        except BlockingIOError:
+            return 0
+
+    def test_a_user_who_opens_many_cuts_leaves_turns_to_another_one(self):
+        openers, reader = self.open_cuts(1)
+        time.sleep(2)
+        waited_for = []
+        for row in range(3):
+            self.made(reader)
+            read_all(self.volume / f"small@/win/y{row}+20.png")
+            waited_for.append(self.made(reader))
+        self.assertLess(min(waited_for), self.FEW, "a small window waits for all openers of the other user")
+        self.assertEqual(os.waitpid(openers, os.WNOHANG), (0, 0), "no call of the openers has failed")
+
+    def test_a_caller_who_is_killed_while_its_open_waits_for_others_of_the_same_user_ends(self):
+        others, reader = self.open_cuts(1)
+        time.sleep(1)
+        waited_for = []
+        for number in range(2, 5):
+            killed, _ = self.open_cuts(number)
+            time.sleep(1)
+            self.made(reader)
+            self.end(killed)
+            waited_for.append(self.made(reader))
+        self.assertLess(min(waited_for), self.FEW, "a killed caller waits for the openers before it")
+        self.assertEqual(os.waitpid(others, os.WNOHANG), (0, 0), "no call of the openers has failed")
 
 
 if __name__ == "__main__":

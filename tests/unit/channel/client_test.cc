@@ -96,7 +96,8 @@ class ChannelClientTest : public testing::Test {
 
   test::FakeVolume volume_;
   const std::unique_ptr<views::StagingPool> staging_ = std::move(*views::StagingPool::open("/tmp", {}));
-  WorkQueue queue_{1}, level_queue_{1};
+  WorkQueue queue_{1};
+  FairQueue level_queue_{1, 1};
   volume::Ino ino_ = 0;
   std::shared_ptr<ChannelGrant> grant_;
   std::shared_ptr<ChannelClient> client_;
