@@ -59,6 +59,17 @@ Status check_inside(const Samples& samples, std::uint64_t size, const std::strin
                       name, format, samples.rows, samples.row_bytes, samples.offset, size)};
 }
 
+// OpenImageIO exchanges width and height of a picture whose first direction is down or up, and leaves the samples in
+// the order of the file.
+Status check_orientation(std::uint32_t orientation, const std::string& name, const char* format) {
+  constexpr std::uint32_t kFirstTurned = 4, kLastTurned = 7;
+  if (orientation < kFirstTurned || orientation > kLastTurned) return {};
+  return {Errc::kNotSupported,
+          fmt::format("{}: a {} picture that is stored by columns (orientation {}), whose rows its reader mixes up; "
+                      "convert the file to TIFF",
+                      name, format, orientation)};
+}
+
 // How many samples a pixel of an element has, by the element's descriptor.
 std::uint64_t dpx_components(std::uint32_t descriptor) {
   constexpr std::uint32_t kRgb = 50, kRgba = 51, kAbgr = 52, kCbYCrY = 100, kCbYACrYA = 101, kCbYCr = 102,
@@ -103,7 +114,7 @@ Status check_dpx(ByteSource& bytes, const std::string& name) {
                         (padding == kUndefined ? 0 : padding);
     MDFS_TRY(check_inside(samples, bytes.size(), name, "DPX"));
   }
-  return {};
+  return check_orientation(header.u16(768), name, "DPX");
 }
 
 bool is_cineon(ConstBytes start) {
@@ -123,7 +134,8 @@ Status check_cineon(ByteSource& bytes, const std::string& name) {
   const std::uint32_t padding = header.u32(684);
   const std::uint64_t row = dpx_row_bytes(std::uint64_t{header.u32(200)} * channels, bits, true);
   const Samples samples{header.u32(4), header.u32(204), row + (padding == kUndefined ? 0 : padding)};
-  return check_inside(samples, bytes.size(), name, "Cineon");
+  MDFS_TRY(check_inside(samples, bytes.size(), name, "Cineon"));
+  return check_orientation(header.u8(192), name, "Cineon");
 }
 
 }  // namespace mdfs::imagefile

@@ -52,6 +52,9 @@ class ImageSource {
   // The next canonical bytes, exactly as many as `into` holds: whole elements, and no more than the array has left.
   // An error names the file and where in it.
   virtual Status read(MutableBytes into) = 0;
+  // How the samples that were read so far differ from those of the file, beyond what mdfs(1) says of every file of the
+  // format; empty: in no way.
+  virtual std::string warning() const { return ""; }
 
   // Of the file; of the first one of a sequence.
   const Metadata& metadata() const { return metadata_; }

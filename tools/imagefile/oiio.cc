@@ -154,9 +154,16 @@ Result<ArrayInfo> array_of_spec(std::string_view format, const OIIO::ImageSpec& 
 class OiioSource final : public BandSource {
  public:
   OiioSource(std::string name, std::unique_ptr<OIIO::ImageInput> input, ArrayInfo array, int first_page)
-      : name_(std::move(name)), input_(std::move(input)), array_(std::move(array)), page_(first_page) {}
+      : name_(std::move(name)),
+        input_(std::move(input)),
+        array_(std::move(array)),
+        is_gif_(std::string_view(input_->format_name()) == "gif"),
+        page_(first_page) {}
 
   const ArrayInfo& array() const override { return array_; }
+  std::string warning() const override {
+    return lost_colours_ ? "colours of transparent samples are stored as 0, as the reader of GIF returns them" : "";
+  }
 
  private:
   Status next_band() override {
@@ -185,12 +192,17 @@ class OiioSource final : public BandSource {
       return {Errc::kBadData,
               fmt::format("{}: rows {} to {}: {}", name_, row_, row_ + rows - 1, first_line(input_->geterror()))};
     row_ += rows;
+    if (is_gif_ && spec.nchannels == 4 && !lost_colours_)
+      for (std::size_t alpha = 3; alpha < band_.size(); alpha += 4)
+        if (band_[alpha] == std::byte{0}) lost_colours_ = true;
     return {};
   }
 
   const std::string name_;
   const std::unique_ptr<OIIO::ImageInput> input_;
   const ArrayInfo array_;
+  const bool is_gif_;
+  bool lost_colours_ = false;
   int page_;
   int row_ = 0;
 };
@@ -207,6 +219,13 @@ Status check_read_format(std::string_view format, const std::string& path) {
   return {Errc::kNotSupported,
           fmt::format("{}: the reader of the format {} may return wrong samples; convert the file to TIFF or PNG", path,
                       format)};
+}
+
+// The reader of WebP multiplies colours by alpha, whatever it is asked for. Files without transparency have no alpha.
+Status check_alpha(const OIIO::ImageInput& input, const std::string& path) {
+  if (std::string_view(input.format_name()) != "webp" || input.spec().alpha_channel < 0) return {};
+  return {Errc::kNotSupported,
+          path + ": a WebP picture with alpha, whose reader multiplies colours by alpha; convert the file to PNG"};
 }
 
 // How many pages there are, all of the first one's shape and type. The resolution is known if all agree on it.
@@ -445,6 +464,7 @@ Result<std::unique_ptr<ImageSource>> open(const std::string& path, std::optional
     if (!input) return Error{Errc::kBadData, path + ": no image file: " + first_line(OIIO::geterror())};
     input->threads(1);  // the reader of TIFF overlooks errors of its own threads
     MDFS_TRY(check_read_format(input->format_name(), path));
+    MDFS_TRY(check_alpha(*input, path));
     if (page && !input->seek_subimage(static_cast<int>(std::min(*page, kMaxPages)), 0))
       return Error{Errc::kOutOfRange, fmt::format("{}: the file has no page {}; pages count from 0", path, *page)};
     MDFS_TRY_ASSIGN(ArrayInfo array, array_of_spec(input->format_name(), input->spec(), path));

@@ -33,6 +33,7 @@ class SequenceSource final : public ImageSource {
         left_in_frame_(frame_bytes) {}
 
   const ArrayInfo& array() const override { return array_; }
+  std::string warning() const override { return warning_.empty() && source_ ? source_->warning() : warning_; }
 
   Status read(MutableBytes into) override {
     while (!into.empty()) {
@@ -47,6 +48,7 @@ class SequenceSource final : public ImageSource {
 
  private:
   Status open_next() {
+    warning_ = warning();
     source_.reset();
     const std::string path = pattern_.path(next_++);
     MDFS_TRY_ASSIGN(source_, open_source(path, {}));
@@ -63,6 +65,7 @@ class SequenceSource final : public ImageSource {
   std::uint64_t next_;
   const ArrayInfo frame_, array_;
   const std::uint64_t frame_bytes_;
+  std::string warning_;  // of a frame before this one
   std::unique_ptr<ImageSource> source_;
   std::uint64_t left_in_frame_;
 };

@@ -277,6 +277,8 @@ Status import_image(const ImportArguments& arguments) {
   MDFS_TRY_ASSIGN(const mdfs_ioc_geometry made, image_info(pending.image(), arguments.path));
   print_result(arguments, pending.geometry(), made);
   return {};
+  if (const std::string warning = source->warning(); !warning.empty() && !arguments.quiet)
+    print_err("mdfs: {}: warning: {}\n", arguments.source, warning);
 }
 
 }  // namespace mdfs::tools

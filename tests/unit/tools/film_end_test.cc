@@ -92,6 +92,23 @@ TEST(FilmEndTest, ADpxFileWhoseHeaderDoesNotTellItsSizeIsRefused) {
   }
 }
 
+TEST(FilmEndTest, AFilmThatIsStoredByColumnsIsRefused) {
+  for (unsigned orientation = 0; orientation < 9; ++orientation) {
+    const bool turned = orientation >= 4 && orientation <= 7;
+    for (const bool big_endian : {false, true}) {
+      Film film{50, 16, 0, 498};
+      film.big_endian = big_endian;
+      std::string file = dpx_of(film);
+      put_number(file, 768, orientation, 2, big_endian);
+      const Status checked = film_checked(check_dpx, file);
+      ASSERT_EQ(checked.ok(), !turned) << orientation;
+      if (turned) {
+        EXPECT_EQ(checked.error().code, Errc::kNotSupported);
+      }
+    }
+  }
+}
+
 std::string cineon_of(bool big_endian) {
   std::string file(2048 + 7 * 332, '\0');
   const auto put = [&](std::size_t at, std::uint64_t value, std::size_t length) {
@@ -113,6 +130,10 @@ TEST(FilmEndTest, EveryTruncationOfACineonFileIsRefused) {
     expect_film_needs_all(check_cineon, cineon_of(big_endian));
   }
   std::string other = cineon_of(true);
+  for (char orientation = 0; orientation < 9; ++orientation) {
+    other[192] = orientation;
+    EXPECT_EQ(film_checked(check_cineon, other).ok(), orientation < 4 || orientation > 7);
+  }
   other[681] = 0;
   EXPECT_EQ(film_checked(check_cineon, other).error().code, Errc::kNotSupported);
 }

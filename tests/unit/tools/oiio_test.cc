@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <fstream>
 #include <random>
+#include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -349,6 +351,47 @@ TEST_F(OiioTest, AFormatWhoseReaderIsUnsafeIsRefused) {
     ASSERT_FALSE(back.ok()) << file;
     EXPECT_EQ(back.error().code, Errc::kNotSupported);
     EXPECT_NE(back.error().where.find(file), std::string::npos) << back.error().message();
+  }
+}
+
+std::string from_hex(std::string_view digits) {
+  std::string bytes;
+  for (std::size_t at = 0; at < digits.size(); at += 2)
+    bytes += static_cast<char>(std::stoi(std::string(digits.substr(at, 2)), nullptr, 16));
+  return bytes;
+}
+
+// Two samples: (200, 100, 50) with alpha 128, and (10, 20, 30).
+TEST_F(OiioTest, WebpWithAlphaIsRefusedBecauseItsReaderChangesColours) {
+  put("alpha.webp", from_hex("5249464622000000574542505650384c160000002f010000100f700aa82bf89ec2e381ffc1838ce87f00"));
+  put("opaque.webp", from_hex("5249464622000000574542505650384c150000002f010000000f700aa82bf89ec263fe830719d1ff0000"));
+  const auto alpha = read_all(path("alpha.webp"));
+  ASSERT_FALSE(alpha.ok());
+  EXPECT_EQ(alpha.error().code, Errc::kNotSupported);
+  EXPECT_NE(alpha.error().where.find("alpha.webp: a WebP picture with alpha"), std::string::npos);
+  const auto opaque = read_all(path("opaque.webp"));
+  ASSERT_TRUE(opaque.ok()) << opaque.error().message();
+  ByteVector wanted;
+  for (const int sample : {200, 100, 50, 10, 20, 30}) wanted.push_back(static_cast<std::byte>(sample));
+  EXPECT_TRUE(opaque->second == wanted);
+}
+
+// The second and the fourth of four samples are transparent.
+TEST_F(OiioTest, TransparentSamplesOfGifAreZerosWithAWarning) {
+  std::string gif = from_hex(
+      "47494638396104000100810000c864320a141e07080900000021f90401000001002c000000000400010000080700010410102020003b");
+  put("clear.gif", gif);
+  gif.at(gif.find("\x21\xf9\x04") + 3) = 0;  // no transparent index
+  put("opaque.gif", gif);
+  for (const bool clear : {true, false}) {
+    const auto source = open_source(path(clear ? "clear.gif" : "opaque.gif"), {});
+    ASSERT_TRUE(source.ok()) << source.error().message();
+    EXPECT_EQ((*source)->warning(), "");
+    ByteVector samples(16);
+    ASSERT_TRUE((*source)->read(samples).ok());
+    EXPECT_EQ(samples[0], std::byte{200});
+    EXPECT_EQ(samples[4], std::byte(clear ? 0 : 10));
+    EXPECT_EQ((*source)->warning().empty(), !clear) << (*source)->warning();
   }
 }
 
