@@ -99,6 +99,24 @@ class Metadata(harness.MountTest):
             self.assertIn("warning: ICC profile", warnings)
             self.assertIn("warning: EXIF", warnings)
 
+    def test_a_profile_that_png_refuses_is_left_out_with_a_warning(self):
+        whole = icc_profile(3000)
+        wrong = {"size": struct.pack(">I", 2999) + whole[4:], "signature": whole[:36] + b"none" + whole[40:],
+                 "space": whole[:16] + b"GRAY" + whole[20:], "tag": whole[:140] + b"\xff" + whole[141:],
+                 "short": b"no profile"}
+        for name, icc in wrong.items():
+            with self.subTest(name):
+                self.bring(name, png_file(), "png")
+                os.setxattr(self.at(name), "user.mdfs.meta.icc", icc)
+                target, said = self.send(name, f"{name}.png")
+                self.assertEqual(said.splitlines(), [f"mdfs: {target}: warning: ICC profile of the image is left out, "
+                                                     "it is not a valid one of such samples"])
+                self.bring("again", read_all(target), "png")
+                self.assertEqual(read_all(self.at("again")), PIXELS)
+                os.unlink(self.at("again"))
+        self.bring("good", png_file(whole), "png")
+        self.assertEqual(self.send("good", "good.png")[1], "")
+
     def test_a_profile_beyond_the_size_of_an_attribute_survives(self):
         icc = icc_profile(200_000)
         self.bring("wide", png_file(icc), "png")

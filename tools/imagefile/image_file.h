@@ -89,12 +89,17 @@ class ImageSink {
   // Gives the file its name after all bytes have been written. Refuses if bytes are missing.
   virtual Status finish() = 0;
 
-  // Names of the blocks of metadata that the format has no place for.
-  const std::vector<std::string>& dropped() const { return dropped_; }
-  void drop(std::string block) { dropped_.push_back(std::move(block)); }
+  // A block of metadata that the file does not get, and why.
+  struct Dropped {
+    std::string block, reason;
+  };
+  const std::vector<Dropped>& dropped() const { return dropped_; }
+  void drop(std::string block, std::string reason = "the format has no place for it") {
+    dropped_.push_back({std::move(block), std::move(reason)});
+  }
 
  private:
-  std::vector<std::string> dropped_;
+  std::vector<Dropped> dropped_;
 };
 
 // The format follows the name: .raw .npy .pgm .ppm .pnm, and what OpenImageIO writes; "-" is raw to standard output.

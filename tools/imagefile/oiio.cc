@@ -505,12 +505,15 @@ Result<std::unique_ptr<ImageSink>> create(const std::string& path, const ArrayIn
       return Error{Errc::kNotSupported, fmt::format("{}: {} holds one page, the image has {}; name a sequence (%04d)",
                                                     path, output->format_name(), pages)};
     Metadata held;
-    std::vector<std::string> dropped;
+    std::vector<std::string> dropped, invalid;
+    const bool is_png = std::string_view(output->format_name()) == "png";
     for (const auto& [block, bytes] : metadata.blocks) {
-      if (holds_block(output->format_name(), block))
-        held.blocks.emplace(block, bytes);
-      else
+      if (!holds_block(output->format_name(), block))
         dropped.push_back(block);
+      else if (is_png && block == kIccBlock && !is_icc_of(bytes, spec.nchannels))
+        invalid.push_back(block);
+      else
+        held.blocks.emplace(block, bytes);
     }
     put_metadata(held, spec);
     put_resolution(output->format_name(), array, spec);
@@ -521,6 +524,7 @@ Result<std::unique_ptr<ImageSink>> create(const std::string& path, const ArrayIn
     MDFS_TRY(sink->open(held.blocks.contains(kExifBlock) && is_tiff));
     if (const auto geo = held.blocks.find(kGeoBlock); geo != held.blocks.end()) sink->add_when_finished(geo->second);
     for (std::string& block : dropped) sink->drop(std::move(block));
+    for (std::string& block : invalid) sink->drop(std::move(block), "it is not a valid one of such samples");
     return std::unique_ptr<ImageSink>(std::move(sink));
   });
 }

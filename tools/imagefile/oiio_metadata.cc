@@ -7,6 +7,8 @@
 #include <array>
 #include <exception>
 
+#include "base/checked.h"
+#include "imagefile/byte_source.h"
 #include "imagefile/geo_fields.h"
 #include "imagefile/picture_header.h"
 
@@ -77,6 +79,27 @@ void put_metadata(const Metadata& metadata, OIIO::ImageSpec& spec) {
     if (block == kIccBlock)
       spec.attribute("ICCProfile", OIIO::TypeDesc(OIIO::TypeDesc::UINT8, static_cast<int>(bytes.size())), bytes.data());
   }
+}
+
+bool is_icc_of(std::string_view profile, int channels) {
+  constexpr std::size_t kHeaderBytes = 132, kTagBytes = 12;
+  constexpr std::uint64_t kIntents = 0xffff;
+  constexpr unsigned kLastUnaligned = 3;  // version
+  if (profile.size() < kHeaderBytes) return false;
+  const auto number = [&](std::size_t at) { return to_integer(as_bytes(profile.substr(at, 4)), true); };
+  const std::string_view space = profile.substr(16, 4), kind = profile.substr(12, 4), between = profile.substr(20, 4);
+  const std::uint64_t tags = number(128);
+  const bool is_aligned = profile.size() % 4 == 0 || static_cast<unsigned char>(profile[8]) <= kLastUnaligned;
+  if (number(0) != profile.size() || !is_aligned || profile.substr(36, 4) != "acsp" || number(64) >= kIntents ||
+      tags > (profile.size() - kHeaderBytes) / kTagBytes)
+    return false;
+  if (space != (channels < 3 ? "GRAY" : "RGB ") || kind == "abst" || kind == "link") return false;
+  if (between != "XYZ " && between != "Lab ") return false;
+  for (std::size_t tag = 0; tag < tags; ++tag) {
+    const std::size_t at = kHeaderBytes + tag * kTagBytes;
+    if (!inside(number(at + 4), number(at + 8), profile.size())) return false;
+  }
+  return true;
 }
 
 bool holds_block(std::string_view format, std::string_view block) {

@@ -97,7 +97,7 @@ class SequenceSink final : public ImageSink {
         MDFS_CHECK(next_ < frames_);
         MDFS_TRY_ASSIGN(sink_, create_sink(pattern_.path(first_ + next_), frame_, overwrite_, metadata_));
         if (next_++ == 0) {
-          for (const std::string& block : sink_->dropped()) drop(block);
+          for (const auto& [block, reason] : sink_->dropped()) drop(block, reason);
           if (const auto header = metadata_.blocks.find(kHeaderBlock); header != metadata_.blocks.end())
             header->second = header_of_next_frames(header->second);
         }

@@ -304,9 +304,9 @@ Status export_command(const ExportArguments& arguments) {
   if (info.size_bytes > 0) MDFS_TRY(for_each_part(geometry, geometry::whole(geometry), kExportPartBytes, put));
   MDFS_TRY(sink->finish());
   progress.finish();
-  for (const std::string& block : sink->dropped())
-    print_err("mdfs: {}: warning: {} of the image is left out, the format has no place for it\n", arguments.target,
-              imagefile::title_of_block(block));
+  for (const auto& [block, reason] : sink->dropped())
+    print_err("mdfs: {}: warning: {} of the image is left out, {}\n", arguments.target,
+              imagefile::title_of_block(block), reason);
   if (arguments.target != "-") print_out("{}\n", array_line(arguments.target, array, info.size_bytes));
   return {};
 }
