@@ -1,5 +1,6 @@
 """Images of four and five axes, by every way of reading and writing, against NumPy."""
 # SPDX-License-Identifier: Apache-2.0
+import errno
 import json
 import os
 import random
@@ -132,6 +133,14 @@ class Axes(harness.MountTest):
             harness.run(MDFS, "image", "display", self.at(axes), "--range", "auto")
             said = json.loads(harness.run(MDFS, "image", "display", self.at(axes), "--json"))
             self.assertTrue(data.min() <= said["black"] < said["white"] <= data.max(), said)
+            self.assertEqual(said["output_version"], 1)
+
+    def test_a_range_of_display_that_is_none_is_refused(self):
+        self.stored("cells", "tzyx")
+        for value in (b"zzz", b"", b"1", b"5,5", b"0,inf", b"0 1"):
+            self.assertErrno(errno.EINVAL, os.setxattr, self.at("cells"), "user.mdfs.display", value)
+        os.setxattr(self.at("cells"), "user.mdfs.display", b"0,255")
+        self.assertEqual(os.getxattr(self.at("cells"), "user.mdfs.display"), b"0,255")
 
     def test_the_layout_names_every_axis(self):
         self.stored("cells", "tczyx", "u8", "--extent", "1x1x2x16x16")

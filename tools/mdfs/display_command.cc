@@ -37,8 +37,11 @@ Result<std::optional<views::DisplayRange>> present_range(const std::string& path
   const ssize_t size = ::getxattr(path.c_str(), kAttribute.c_str(), text.data(), text.size());
   if (size < 0 && errno == ENODATA) return std::optional<views::DisplayRange>();
   if (size < 0) return from_errno(errno, path);
-  MDFS_TRY_ASSIGN(const views::DisplayRange range, views::parse_display({text.data(), static_cast<std::size_t>(size)}));
-  return std::optional(range);
+  const auto range = views::parse_display({text.data(), static_cast<std::size_t>(size)});
+  if (!range.ok())
+    return Error{Errc::kBadData,
+                 fmt::format("{}: {}: {}; replace it with --range", path, kAttribute, range.error().where)};
+  return std::optional(*range);
 }
 
 // Boxes on a regular grid over the image, some 64 of them with some 32 Ki samples in each.
@@ -113,7 +116,8 @@ Status display_command(const DisplayArguments& arguments) {
   if (arguments.range) return set_range(*image, info, arguments.path, *arguments.range);
   MDFS_TRY_ASSIGN(const auto range, present_range(arguments.path));
   if (arguments.json) {
-    nlohmann::ordered_json json = {{"path", arguments.path}, {"black", nullptr}, {"white", nullptr}};
+    nlohmann::ordered_json json = {
+        {"output_version", kOutputVersion}, {"path", arguments.path}, {"black", nullptr}, {"white", nullptr}};
     if (range) json["black"] = range->black;
     if (range) json["white"] = range->white;
     print_out("{}\n", dump_json(json));
