@@ -41,8 +41,12 @@ std::string reason_of_refusal(int fd, const mdfs_ioc_geometry& asked) {
   if (asked.placed_disks > volume.disk_count)
     return ": on " + std::to_string(asked.placed_disks) + " disks; the volume has " + std::to_string(volume.disk_count);
   const auto disks = static_cast<std::int32_t>(asked.placed_disks > 0 ? asked.placed_disks : volume.disk_count);
-  if (asked.row_offset >= disks || asked.plane_offset >= disks)
-    return ": a row or plane offset is less than the number of disks, " + std::to_string(disks);
+  const auto too_large = [&](const char* field, std::int32_t offset) {
+    return ": " + std::string(field) + " " + std::to_string(offset) + ": must be less than the number of disks, " +
+           std::to_string(disks);
+  };
+  if (asked.row_offset >= disks) return too_large("row_offset", asked.row_offset);
+  if (asked.plane_offset >= disks) return too_large("plane_offset", asked.plane_offset);
   return {};
 }
 
@@ -246,8 +250,12 @@ int mdfs_plan(mdfs_image* image, const struct mdfs_ioc_window* window, struct md
     if (image == nullptr || window == nullptr || plan == nullptr) return fail_errno(EINVAL, "a null pointer");
     *plan = {};
     plan->window = *window;
-    if (::ioctl(image->pool->plain(), MDFS_IOC_PLAN, plan) != 0) return fail_errno(errno, image->pool->path());
-    return 0;
+    if (::ioctl(image->pool->plain(), MDFS_IOC_PLAN, plan) == 0) return 0;
+    const int number = errno;
+    constexpr const char* kTooBig =
+        ": a window of more than 262144 extents, or of more than 524288 separate parts of "
+        "extents, cannot be planned";
+    return fail_errno(number, image->pool->path() + (number == EFBIG ? kTooBig : ""));
   });
 }
 

@@ -314,7 +314,16 @@ class Commands(MountTest):
                      "100x100", "--extent", "1x1")
         self.refused("", "image", "create", new, "--shape", "9223372036854775808x2")
         self.refused("on 5 disks; the volume has 4", "image", "create", new, "--shape", "8x8", "--disks", "5")
-        self.refused("less than the number of disks", "image", "create", new, "--shape", "8x8", "--row-offset", "4")
+        self.refused("--row-offset 4: must be less than the number of disks, 4", "image", "create", new, "--shape",
+                     "8x8", "--row-offset", "4")
+        self.refused("--plane-offset 9: must be less than the number of disks, 2", "image", "create", new, "--shape",
+                     "8x8x8", "--disks", "2", "--plane-offset", "9")
+        self.refused("--extent 2x2: extents of 2x2, 4 bytes", "image", "create", new, "--shape", "100x100", "--extent",
+                     "2x2")
+        self.refused(f"{a}: --window z99: ", "image", "layout", a, "--window", "z99", "--svg", self.at("a.svg"))
+        self.refused("its disks are 0, 1, 2, 3", "disk", "remove", self.volume.path, "9")
+        no = self.at("no")
+        self.refused(f"not found: {no}/n: its directory {no}/", "image", "create", f"{no}/n", "--shape", "8x8")
         self.refused("end in @", "image", "create", new + "@", "--shape", "8x8")
         self.refused("end in @", "image", "import", self.at("a.npy"), new + "@")
         self.refused("more than 5 axes", "image", "create", new, "--shape", "1x2x3x4x5x6")
@@ -329,6 +338,9 @@ class Commands(MountTest):
                      "1,2,3", "y5+18446744073709551615"):
             self.refused("", "window", "read", a, spec)
             self.refused("", "window", "explain", a, spec)
+        many = self.at("many")
+        mdfs("image", "create", many, "--shape", "4096x8192", "--extent", "8x8")
+        self.refused(f"{many}: a window of more than 262144 extents", "window", "explain", many, "all")
         self.refused("more than", "window", "write", a, "y0,x0", "-", data=bytes(2))
         self.refused("truncated", "window", "write", a, "y0,x0+2", "-", data=bytes(1))
         self.refused("the window is", "window", "write", a, "y0+2,x0+2", self.at("a.npy"))

@@ -3,6 +3,7 @@
 #include "disk_command.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -244,7 +245,8 @@ Result<std::uint32_t> find_disk(const mdfs_ioc_volume& volume, const std::string
     if (wanted == name || (full.ok() && (is_cut ? full->ends_with(name.substr(kEllipsis.size())) : *full == name)))
       return i;
   }
-  return Error{Errc::kNotFound, wanted + ": the volume has no such disk; see mdfs disk list"};
+  return Error{Errc::kNotFound, fmt::format("{}: the volume has no such disk; its disks are {} (see mdfs disk list)",
+                                            wanted, fmt::join(disk_numbers(volume), ", "))};
 }
 
 Result<std::vector<NewDisk>> join(const mdfs_ioc_volume& volume, const AddArguments& arguments) {

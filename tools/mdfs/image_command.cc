@@ -15,6 +15,7 @@
 #include "codec/codec_table.h"
 #include "commands.h"
 #include "convert.h"
+#include "damaged_extent.h"
 #include "geometry/default_extent.h"
 #include "geometry/shape_text.h"
 #include "geometry/window_spec.h"
@@ -86,7 +87,9 @@ Status create_command(const CreateArguments& arguments) {
   MDFS_TRY(PendingImage::check_name(arguments.path));
   if (PendingImage::is_taken(arguments.path)) return {Errc::kExists, arguments.path};
   // It gets its name as an image: a killed command leaves no empty file.
-  MDFS_TRY_ASSIGN(PendingImage pending, PendingImage::create(arguments.path, request));
+  auto created = PendingImage::create(arguments.path, request);
+  if (!created.ok()) return with_options(created.error());
+  PendingImage pending = std::move(*created);
   MDFS_TRY(arguments.levels.apply(pending.descriptor_path(), arguments.path));
   MDFS_TRY(pending.finish(false, true));
   MDFS_TRY_ASSIGN(const mdfs_ioc_geometry made, image_info(pending.image(), arguments.path));
@@ -197,7 +200,8 @@ struct LayoutArguments : InfoArguments {
 Result<LayoutPicture> new_picture(const LayoutArguments& arguments, const geometry::Geometry& geometry) {
   std::optional<geometry::Window> window;
   if (!arguments.window.empty()) {
-    MDFS_TRY_ASSIGN(window, geometry::parse_window(geometry, arguments.window));
+    MDFS_TRY_ASSIGN(window, named(fmt::format("{}: --window {}", arguments.path, arguments.window),
+                                  geometry::parse_window(geometry, arguments.window)));
   }
   MDFS_TRY_ASSIGN(const mdfs_ioc_volume volume, volume_info(arguments.path));
   std::vector<LayoutPicture::Disk> disks;
@@ -296,7 +300,8 @@ Status export_command(const ExportArguments& arguments) {
   const auto put = [&](const geometry::Window& part) -> Status {
     const mdfs_ioc_window window = client::from_window(geometry, part);
     const ssize_t got = mdfs_read_window(image.get(), &window, buffer.data(), buffer.size(), nullptr);
-    if (got < 0) return library_error(got, arguments.path);
+    if (got < 0)
+      return with_damaged_extent(library_error(got, arguments.path), *image, geometry, 0, part, arguments.path);
     MDFS_TRY(sink->write(buffer.bytes().first(static_cast<std::size_t>(got))));
     progress.add(static_cast<std::uint64_t>(got));
     return {};

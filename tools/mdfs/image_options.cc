@@ -6,10 +6,12 @@
 
 #include <CLI/CLI.hpp>
 #include <set>
+#include <utility>
 
 #include "alloc/policy.h"
 #include "codec/codec_table.h"
 #include "convert.h"
+#include "geometry/default_extent.h"
 #include "geometry/shape_text.h"
 #include "geometry/units.h"
 #include "support/ranges.h"
@@ -75,6 +77,8 @@ Status ImageOptions::apply(geometry::Geometry& geometry) const {
     geometry.extent = lengths.length;
     if (const Status sound = geometry::check(geometry); !sound.ok())
       return {Errc::kUsage, fmt::format("--extent {}: {}", extent, sound.error().where)};
+    if (const Status sound = geometry::check_extent(geometry); !sound.ok())
+      return {Errc::kUsage, fmt::format("--extent {}: {}", extent, sound.error().where)};
   }
   if (row_offset && geometry.rank < 2) return {Errc::kUsage, "--row-offset requires an image of two axes or more"};
   if (plane_offset && geometry.rank < 3)
@@ -98,6 +102,16 @@ mdfs_ioc_geometry ImageOptions::request(const geometry::Geometry& geometry) cons
   if (row_offset) request.row_offset = static_cast<std::int32_t>(*row_offset);
   if (plane_offset) request.plane_offset = static_cast<std::int32_t>(*plane_offset);
   return request;
+}
+
+Error with_options(Error error) {
+  for (const auto& [field, option] :
+       {std::pair{"row_offset", "--row-offset"}, std::pair{"plane_offset", "--plane-offset"}}) {
+    const std::string text = fmt::format(": {} ", field);
+    if (const std::size_t at = error.where.rfind(text); at != std::string::npos)
+      error.where.replace(at, text.size(), fmt::format(": {} ", option));
+  }
+  return error;
 }
 
 }  // namespace mdfs::tools

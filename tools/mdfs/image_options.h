@@ -29,4 +29,7 @@ struct ImageOptions {
   mdfs_ioc_geometry request(const geometry::Geometry& geometry) const;
 };
 
+// The error of creating an image, with the options instead of the fields of mdfs_ioc_geometry.
+Error with_options(Error error);
+
 }  // namespace mdfs::tools

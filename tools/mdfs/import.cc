@@ -263,7 +263,9 @@ Status import_image(const ImportArguments& arguments) {
   }
 
   const mdfs_ioc_geometry request = arguments.image.request(wanted);
-  MDFS_TRY_ASSIGN(PendingImage pending, PendingImage::create(arguments.path, request));
+  auto created = PendingImage::create(arguments.path, request);
+  if (!created.ok()) return with_options(created.error());
+  PendingImage pending = std::move(*created);
   MDFS_TRY(arguments.levels.check_for(pending.geometry(), arguments.path));
   {
     MDFS_TRY_ASSIGN(File file, File::open(pending.descriptor_path(), O_WRONLY));
@@ -275,10 +277,10 @@ Status import_image(const ImportArguments& arguments) {
   MDFS_TRY(arguments.levels.apply(pending.descriptor_path(), arguments.path));
   MDFS_TRY(pending.finish(arguments.force, !arguments.quiet));
   MDFS_TRY_ASSIGN(const mdfs_ioc_geometry made, image_info(pending.image(), arguments.path));
-  print_result(arguments, pending.geometry(), made);
-  return {};
   if (const std::string warning = source->warning(); !warning.empty() && !arguments.quiet)
     print_err("mdfs: {}: warning: {}\n", arguments.source, warning);
+  print_result(arguments, pending.geometry(), made);
+  return {};
 }
 
 }  // namespace mdfs::tools

@@ -32,6 +32,31 @@ Status for_each_part(const geometry::Geometry& geometry, const geometry::Window&
   return {};
 }
 
+namespace {
+
+// `box` is set along the axes before `axis`.
+Status visit_extents(const geometry::Geometry& geometry, const geometry::Window& window, unsigned axis,
+                     geometry::Window& box, const std::function<Status(const geometry::Window&)>& visit) {
+  if (axis == geometry.rank) return visit(box);
+  const std::uint64_t end = window.start[axis] + window.length[axis];
+  for (std::uint64_t at = window.start[axis]; at < end;) {
+    const std::uint64_t next = std::min(end, (at / geometry.extent[axis] + 1) * geometry.extent[axis]);
+    box.start[axis] = at;
+    box.length[axis] = next - at;
+    MDFS_TRY(visit_extents(geometry, window, axis + 1, box, visit));
+    at = next;
+  }
+  return {};
+}
+
+}  // namespace
+
+Status for_each_extent(const geometry::Geometry& geometry, const geometry::Window& window,
+                       const std::function<Status(const geometry::Window&)>& visit) {
+  geometry::Window box = window;
+  return visit_extents(geometry, window, 0, box, visit);
+}
+
 imagefile::ArrayInfo array_of_cut(const geometry::Geometry& geometry, const geometry::CutPlane& plane) {
   imagefile::ArrayInfo array;
   array.type = geometry.type;

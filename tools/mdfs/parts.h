@@ -17,6 +17,10 @@ namespace mdfs::tools {
 Status for_each_part(const geometry::Geometry& geometry, const geometry::Window& window, std::uint64_t limit_bytes,
                      const std::function<Status(const geometry::Window&)>& visit);
 
+// Calls `visit` for the parts of the window that lie in one extent each.
+Status for_each_extent(const geometry::Geometry& geometry, const geometry::Window& window,
+                       const std::function<Status(const geometry::Window&)>& visit);
+
 // Rows and columns of a cut; channels last.
 imagefile::ArrayInfo array_of_cut(const geometry::Geometry& geometry, const geometry::CutPlane& plane);
 

@@ -104,8 +104,7 @@ class Salvage {
       strides[axis] = static_cast<std::int64_t>(bytes);
       bytes *= part.length[axis];
     }
-    Window box = part;
-    return each_extent(part, 0, box, [&]() -> Status {
+    return for_each_extent(geometry_, part, [&](const Window& box) -> Status {
       std::uint64_t offset = 0;
       for (unsigned axis = 0; axis < geometry_.rank; ++axis)
         offset += (box.start[axis] - part.start[axis]) * static_cast<std::uint64_t>(strides[axis]);
@@ -127,21 +126,6 @@ class Salvage {
     if (got >= 0) return true;
     if (got == -EIO) return false;
     return library_error(got, "reading");
-  }
-
-  // The parts of `part` that lie in one extent each.
-  template <typename Visit>
-  Status each_extent(const Window& part, unsigned axis, Window& box, const Visit& visit) {
-    if (axis == geometry_.rank) return visit();
-    const std::uint64_t end = part.start[axis] + part.length[axis];
-    for (std::uint64_t at = part.start[axis]; at < end;) {
-      const std::uint64_t next = std::min(end, (at / geometry_.extent[axis] + 1) * geometry_.extent[axis]);
-      box.start[axis] = at;
-      box.length[axis] = next - at;
-      MDFS_TRY(each_extent(part, axis + 1, box, visit));
-      at = next;
-    }
-    return {};
   }
 
   void fill(const Window& box, unsigned axis, MutableBytes into, const std::int64_t* strides) const {

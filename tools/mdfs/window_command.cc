@@ -15,6 +15,7 @@
 #include "base/aligned_buffer.h"
 #include "commands.h"
 #include "convert.h"
+#include "damaged_extent.h"
 #include "geometry/cut_spec.h"
 #include "geometry/decompose.h"
 #include "geometry/level.h"
@@ -116,6 +117,18 @@ Result<File> open_samples(client::HandlePool& handles, const std::string& path, 
   return File(fd, path);
 }
 
+// The rows of the window that hold these bytes of the array.
+geometry::Window part_of(const OpenWindow& open, std::uint64_t at, std::uint64_t bytes) {
+  geometry::Window part = open.window;
+  unsigned axis = 0;
+  while (axis + 1 < open.geometry.rank && part.length[axis] == 1) ++axis;
+  const std::uint64_t row_bytes = open.bytes / part.length[axis];
+  const std::uint64_t first = at / row_bytes, last = (at + bytes - 1) / row_bytes;
+  part.start[axis] += first;
+  part.length[axis] = last - first + 1;
+  return part;
+}
+
 Status read_command(const ReadArguments& arguments) {
   MDFS_TRY_ASSIGN(const OpenWindow open, open_window(arguments.path, arguments.spec, O_RDONLY));
   MDFS_TRY_ASSIGN(const auto sink, imagefile::create_sink(arguments.output, open.array, arguments.force));
@@ -130,7 +143,12 @@ Status read_command(const ReadArguments& arguments) {
   AlignedBuffer buffer(static_cast<std::size_t>(std::min(kReadPartBytes, bytes)));
   for (std::uint64_t at = 0; at < bytes;) {
     const MutableBytes part = buffer.bytes().first(static_cast<std::size_t>(std::min(kReadPartBytes, bytes - at)));
-    MDFS_TRY_ASSIGN(const std::size_t got, bound.read_at(at, part));
+    const Result<std::size_t> read = bound.read_at(at, part);
+    if (!read.ok())
+      return open.is_box ? with_damaged_extent(read.error(), *open.image, open.geometry, open.level,
+                                               part_of(open, at, part.size()), arguments.path)
+                         : read.error();
+    const std::size_t got = *read;
     if (got == 0) return {Errc::kIo, arguments.path + ": the read returned fewer bytes than the window has"};
     MDFS_TRY(sink->write(part.first(got)));
     progress.add(got);

@@ -85,7 +85,8 @@ Result<FilePlace> FilePlace::of(const std::string& path) {
   place.base = slash == std::string::npos ? path : path.substr(slash + 1);
   if (place.base.empty()) return Error{Errc::kUsage, "'" + path + "': must be the name of a file"};
   const int folder = ::open(place.prefix.empty() ? "." : place.prefix.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
-  if (folder < 0) return from_errno(errno, path);
+  if (folder < 0)
+    return from_errno(errno, place.prefix.empty() ? path : fmt::format("{}: its directory {}", path, place.prefix));
   place.folder = File(folder, place.prefix);
   // Before anything is made in the folder.
   struct stat st {};
