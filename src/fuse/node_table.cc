@@ -104,13 +104,25 @@ bool NodeTable::has_nodes(volume::Ino image) const {
 
 void NodeTable::note_open(NodeId id, const std::shared_ptr<const views::View>& view) {
   const std::lock_guard lock(mutex_);
-  if (const auto found = entries_.find(id); found != entries_.end()) found->second.open = view;
+  const auto found = entries_.find(id);
+  if (found == entries_.end()) return;
+  auto& open = found->second.open;
+  std::erase_if(open, [](const auto& one) { return one.expired(); });
+  open.push_back(view);
 }
 
-std::shared_ptr<const views::View> NodeTable::open_view(NodeId id) const {
-  const std::lock_guard lock(mutex_);
-  const auto found = entries_.find(id);
-  return found == entries_.end() ? nullptr : found->second.open.lock();
+std::optional<std::uint64_t> NodeTable::open_size(NodeId id) const {
+  std::vector<std::shared_ptr<const views::View>> open;  // the last holder of a view must not end it under the lock
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = entries_.find(id);
+    if (found == entries_.end()) return {};
+    for (const auto& one : found->second.open)
+      if (auto view = one.lock()) open.push_back(std::move(view));
+  }
+  std::optional<std::uint64_t> largest;
+  for (const auto& view : open) largest = std::max(largest.value_or(0), view->size_bytes());
+  return largest;
 }
 
 void NodeTable::note_size(volume::Ino image, std::uint64_t size_bytes) {

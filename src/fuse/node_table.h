@@ -105,9 +105,11 @@ class NodeTable {
   std::vector<NodeId> take_fresh(volume::Ino image);
   bool has_nodes(volume::Ino image) const;
 
-  // The view that was opened last through this node, while a descriptor has it open: its size is that of the node.
+  // Views that were opened through this node, and are open: for nodes whose size is unknown before, and for chunks,
+  // which stay while they are open. Each descriptor may have another version; the kernel has one size for all. Nothing:
+  // none is open. Else the largest size: a reader of a smaller version meets its end earlier.
   void note_open(NodeId id, const std::shared_ptr<const views::View>& view);
-  std::shared_ptr<const views::View> open_view(NodeId id) const;
+  std::optional<std::uint64_t> open_size(NodeId id) const;
 
   // The size of the image when names under win/ were handed out, and the names whose window depends on it.
   void note_size(volume::Ino image, std::uint64_t size_bytes);
@@ -123,7 +125,7 @@ class NodeTable {
     std::uint64_t lookups = 0;
     bool fresh = false;
     std::vector<CachedName> names;
-    std::weak_ptr<const views::View> open;
+    std::vector<std::weak_ptr<const views::View>> open;
     std::list<NodeId>::iterator age;
   };
   struct Image {

@@ -44,12 +44,13 @@ mode_t directory_mode(mode_t image_mode, bool has_chunks) {
   return S_IFDIR | readable | readable >> 2 | writable >> 1 | (has_chunks ? writable : 0);
 }
 
-// A chunk that a descriptor is writing is there, even if it was a hole. The kernel may have cached the name of one that
-// has become a hole: for ESTALE it looks the name up once more, and may then create the chunk.
+// A chunk that is open is there, even if it is a hole: a descriptor writes it, or keeps the version before the hole.
+// The kernel may have cached the name of one that has become a hole: for ESTALE it looks the name up once more, and may
+// then create the chunk.
 Status check_zarr(Server& server, const Node& node) {
   const Status there = check_zarr_node(server.volume(), node.spec);
   if (there.ok() || there.error().code != Errc::kNotFound || !is_written_chunk(node.spec)) return there;
-  return server.nodes().open_view(node.id) ? Status() : Status(Errc::kStaleDisk, node.spec.canonical);
+  return server.nodes().open_size(node.id) ? Status() : Status(Errc::kStaleDisk, node.spec.canonical);
 }
 
 struct stat staged_attributes(Server& server, const std::shared_ptr<StagedFile>& file, struct stat st) {
@@ -232,8 +233,7 @@ Result<std::uint64_t> size_of(Server& server, const Node& node) {
   if (!size.ok()) return Error{Errc::kNotFound, size.error().message()};
   if (*size) return **size;
   // As for files of procfs: size 0 by name, the exact size by an open descriptor.
-  const auto open = server.nodes().open_view(node.id);
-  return open ? open->size_bytes() : 0;
+  return server.nodes().open_size(node.id).value_or(0);
 }
 
 }  // namespace
@@ -437,7 +437,7 @@ Result<std::unique_ptr<Handle>> open_view(Server& server, std::shared_ptr<const 
     MDFS_TRY_ASSIGN(handle->writer, new_writer(server, *handle, caller.uid, (flags & O_TRUNC) != 0));
   }
   MDFS_TRY(server.volume().open_file(spec.ino, false));
-  if (!handle->view->may_cache() || writes_chunk) server.nodes().note_open(node->id, handle->view);
+  if (!handle->view->may_cache() || is_written_chunk(spec)) server.nodes().note_open(node->id, handle->view);
   handle->node = std::move(node);
   return handle;
 }

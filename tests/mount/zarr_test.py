@@ -12,7 +12,7 @@ import tempfile
 import time
 
 import harness
-from harness import make_image, read_all, run, write_all
+from harness import MDFS, make_image, read_all, run, write_all
 
 try:
     import numpy as np
@@ -195,6 +195,23 @@ class Zarr(harness.MountTest):
         self.assertEqual(sorted(os.listdir(self.at("stack@/ome.zarr"))), ["0", "zarr.json"])
         self.assertEqual(sorted(os.listdir(self.at("stack@/ome.zarr/0"))), ["c", "zarr.json"])
         self.assertIn("ome.zarr", os.listdir(self.at("stack@")))
+
+    def test_an_open_chunk_that_becomes_a_hole_keeps_its_samples_and_its_size(self):
+        make_image(self.at("image"), (64, 64), codec=0, extent=(32, 32))
+        chunk = self.at("image@/ome.zarr/0/c/0/0")
+        for make_hole in (lambda: os.unlink(chunk),
+                          lambda: write_all(self.at("image@/win/y0+32,x0+32.raw"), bytes(32 * 32))):
+            write_all(self.at("image@/win/y0+32,x0+32.raw"), bytes([7]) * 32 * 32)
+            first, second = os.open(chunk, os.O_RDONLY), os.open(chunk, os.O_RDONLY)
+            self.assertEqual(os.pread(first, 10, 0), bytes([7]) * 10)
+            make_hole()
+            os.close(second)
+            self.assertEqual(os.fstat(first).st_size, 32 * 32)
+            self.assertEqual(os.lseek(first, 0, os.SEEK_END), 32 * 32)
+            self.assertEqual(os.pread(first, 2000, 10), bytes([7]) * (32 * 32 - 10))
+            os.close(first)
+            run(MDFS, "volume", "sync", self.volume.path)
+            self.assertErrno(errno.ENOENT, os.open, chunk, os.O_RDONLY)
 
     def test_holes_are_missing_keys(self):
         make_image(self.at("scan"), (64, 96), extent=(16, 16))
