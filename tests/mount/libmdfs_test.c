@@ -128,7 +128,7 @@ static void levels(mdfs_image* image) {
 /* The descriptor stays that of the open image when its name goes to another one. */
 static void descriptor(const char* path, const struct mdfs_ioc_geometry* geometry) {
   char other[4096];
-  snprintf(other, sizeof other, "%s_other", path);
+  CHECK((size_t)snprintf(other, sizeof other, "%s_other", path) < sizeof other);
   mdfs_image* image = NULL;
   struct stat before, after, named;
   CHECK(mdfs_open(path, O_RDONLY, &image) == 0);
