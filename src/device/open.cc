@@ -8,15 +8,23 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <climits>
-#include <cstdlib>
 #include <filesystem>
 #include <limits>
+#include <optional>
 #include <thread>
 #include <utility>
 
+#include "base/real_path.h"
+
 namespace mdfs::device {
 namespace {
+
+// The first row that accepts the name; null: none does.
+const DiskScheme* scheme_of(const std::string& disk, std::span<const DiskScheme> table) {
+  const auto found =
+      std::find_if(table.begin(), table.end(), [&](const DiskScheme& scheme) { return scheme.is_name(disk); });
+  return found == table.end() ? nullptr : &*found;
+}
 
 // Neither opened nor looked into: opening a FIFO would wait, opening a tape would rewind it.
 Error no_disk(const std::string& disk) {
@@ -51,9 +59,8 @@ Status allocate(const std::string& path, int fd, std::uint64_t size_bytes, bool 
 }  // namespace
 
 Result<UniqueFd> open_disk_descriptor(const std::string& path, OpenMode mode) {
-  for (const DiskScheme& scheme : scheme_table())
-    if (scheme.is_name(path)) return scheme.open(path, mode);
-  return no_disk(path);
+  const DiskScheme* const scheme = scheme_of(path, scheme_table());
+  return scheme == nullptr ? no_disk(path) : scheme->open(path, mode);
 }
 
 Result<UniqueFd> open_descriptor_when_free(const std::string& path, OpenMode mode,
@@ -85,18 +92,15 @@ Result<std::unique_ptr<Disk>> open_disk_when_free(const std::string& path, OpenM
 }
 
 bool is_path(const std::string& disk, std::span<const DiskScheme> table) {
-  const auto found =
-      std::find_if(table.begin(), table.end(), [&](const DiskScheme& scheme) { return scheme.is_name(disk); });
-  return found == table.end() || found->is_path;
+  const DiskScheme* const scheme = scheme_of(disk, table);
+  return scheme == nullptr || scheme->is_path;
 }
 
 Result<std::string> full_name(const std::string& disk, std::span<const DiskScheme> table) {
   if (!is_path(disk, table)) return disk;
-  std::string trimmed = disk;
-  while (trimmed.size() > 1 && trimmed.back() == '/') trimmed.pop_back();
-  char resolved[PATH_MAX];
-  if (::realpath(trimmed.c_str(), resolved) == nullptr) return from_errno(errno, disk);
-  return std::string(resolved);
+  std::optional<std::string> path = real_path(without_last_slashes(disk));
+  if (!path) return from_errno(errno, disk);
+  return *std::move(path);
 }
 
 Status create_file_disk(const std::string& path, std::uint64_t size_bytes, bool sparse) {

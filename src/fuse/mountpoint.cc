@@ -18,10 +18,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <climits>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <memory>
@@ -31,6 +29,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "base/real_path.h"
 #include "device/unique_fd.h"
 #include "mdfs/ioctl.h"
 
@@ -100,16 +99,14 @@ std::vector<MountEntry> mount_table() {
 
 Result<std::string> absolute_path(const std::string& path) {
   // The last part is not followed into: stat of a dead mount point fails.
-  std::string trimmed = path;
-  while (trimmed.size() > 1 && trimmed.back() == '/') trimmed.pop_back();
-  char resolved[PATH_MAX];
-  if (realpath(trimmed.c_str(), resolved) != nullptr) return std::string(resolved);
+  const std::string trimmed = without_last_slashes(path);
+  if (std::optional<std::string> whole = real_path(trimmed)) return *std::move(whole);
   if (errno != ENOTCONN) return from_errno(errno, path);
   const std::size_t slash = trimmed.rfind('/');
   const std::string parent = slash == std::string::npos ? "." : trimmed.substr(0, slash + 1);
-  if (realpath(parent.c_str(), resolved) == nullptr) return from_errno(errno, path);
-  const std::string base = resolved;
-  return (base == "/" ? "" : base) + "/" + (slash == std::string::npos ? trimmed : trimmed.substr(slash + 1));
+  const std::optional<std::string> base = real_path(parent);
+  if (!base) return from_errno(errno, path);
+  return (*base == "/" ? "" : *base) + "/" + (slash == std::string::npos ? trimmed : trimmed.substr(slash + 1));
 }
 
 bool is_dead_mount(const std::string& path) {
