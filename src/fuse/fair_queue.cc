@@ -31,12 +31,21 @@ FairQueue::~FairQueue() {
 }
 
 void FairQueue::post(Job job) {
+  bool must_wait = false;
   {
     const std::lock_guard lock(mutex_);
-    users_[job.user].waiting.push_back(std::move(job));
+    User& user = users_[job.user];
+    user.waiting.push_back(std::move(job));
+    must_wait = user.jobs() > share_ || jobs() > threads_.size();
   }
   work_.notify_one();
-  watch_.notify_one();
+  if (must_wait) watch_.notify_one();
+}
+
+std::size_t FairQueue::jobs() const {
+  std::size_t jobs = 0;
+  for (const auto& [id, user] : users_) jobs += user.jobs();
+  return jobs;
 }
 
 bool FairQueue::may_start(const User& user) const { return !user.waiting.empty() && user.running < share_; }
@@ -68,7 +77,7 @@ void FairQueue::run() {
     lock.lock();
     user = users_.find(job.user);
     if (--user->second.running == 0 && user->second.waiting.empty()) users_.erase(user);
-    work_.notify_all();  // another one of the user may start, and threads end
+    if (ending_) work_.notify_all();  // else this thread takes the job that may start now
   }
 }
 

@@ -5,7 +5,7 @@
 #include <sys/types.h>
 
 #include <condition_variable>
-#include <cstdint>
+#include <cstddef>
 #include <deque>
 #include <functional>
 #include <map>
@@ -41,6 +41,8 @@ class FairQueue {
   struct User {
     std::deque<Job> waiting;
     unsigned running = 0;
+
+    std::size_t jobs() const { return waiting.size() + running; }
   };
   using Users = std::map<uid_t, User>;
 
@@ -50,6 +52,7 @@ class FairQueue {
   Users::iterator next_user();
   bool may_start(const User& user) const;
   bool has_waiting() const;
+  std::size_t jobs() const;
 
   const unsigned share_;
   std::mutex mutex_;  // guards all below
