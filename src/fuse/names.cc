@@ -158,7 +158,7 @@ void op_rename(fuse_req_t req, fuse_ino_t parent, const char* name, fuse_ino_t n
   if (status.ok()) status = check_new_name(new_parent, new_name);
   // mv(1) words EINVAL as a move of a directory into itself.
   if (!status.ok() && status.error().code == Errc::kInvalidArgument)
-    status = Error{Errc::kNotPermitted, status.error().message()};
+    status = Error{Errc::kNotPermitted, status.error().where};
   auto mode = volume::RenameMode::kReplace;
   if (flags == RENAME_NOREPLACE) {
     mode = volume::RenameMode::kNoReplace;

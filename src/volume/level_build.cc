@@ -51,8 +51,9 @@ Result<bool> VolumeImpl::read_level(Ino ino, unsigned level, const geometry::Win
       return Error{Errc::kInvalidArgument, "bytes outside the window"};
     const Result<LevelState> state = read_level_once(*pin, job, sink);
     if (!state.ok()) {
+      if (state.error().code != Errc::kNotFound) return state.error();
       MDFS_TRY_ASSIGN(const bool same, has_shape_of(job));  // else the object of a level has been freed meanwhile
-      if (same || state.error().code != Errc::kNotFound) return state.error();
+      if (same) return state.error();
       continue;
     }
     if (*state == LevelState::kCannotBeStored) return false;
