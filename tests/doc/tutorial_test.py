@@ -34,10 +34,7 @@ VARIES = [
 # Programs of other packages, and the package of Debian that brings them.
 NEEDED = {"ffmpeg": "ffmpeg", "ffprobe": "ffmpeg", "oiiotool": "openimageio-tools",
           "gdal_translate": "gdal-bin", "rsync": "rsync", "tar": "tar", "jq": "jq",
-          "getfattr": "attr", "cc": "gcc", "pkg-config": "pkg-config"}
-# Debian starts a file server with this package, so ./dev does not install it. Its blocks run where
-# it is installed.
-OPTIONAL = {"smbd": "samba", "smbclient": "smbclient"}
+          "getfattr": "attr", "cc": "gcc", "pkg-config": "pkg-config", "smbd": "samba", "smbclient": "smbclient"}
 
 
 class Block:
@@ -112,9 +109,9 @@ def matches(shown, printed):
     return bool(printed) and same_line(shown[0], printed[0]) and matches(shown[1:], printed[1:])
 
 
-def missing_programs(blocks, programs):
+def missing_packages(blocks):
     text = "\n".join(line for block in blocks for line in block.commands)
-    return sorted(package for program, package in programs.items()
+    return sorted(package for program, package in NEEDED.items()
                   if re.search(rf"\b{program}\b", text) and shutil.which(program) is None)
 
 
@@ -230,13 +227,9 @@ class TutorialTest(Folder):
 
 def part_test(name, blocks):
     def test(self):
-        lacking = missing_programs(blocks, NEEDED)
+        lacking = missing_packages(blocks)
         self.assertEqual(lacking, [], f"'{name}' needs packages; run ./dev setup")
-        kept = [block for block in blocks if not missing_programs([block], OPTIONAL)]
-        if len(kept) < len(blocks):
-            print(f"left out {len(blocks) - len(kept)} blocks: not installed are "
-                  f"{missing_programs(blocks, OPTIONAL)}")
-        complaints = complaints_about(kept, self.folder, environment_with_programs())
+        complaints = complaints_about(blocks, self.folder, environment_with_programs())
         self.assertEqual(complaints, [], "\n" + "\n".join(complaints))
     return test
 
