@@ -269,7 +269,8 @@ class Image:
         at : str
             One index along each other axis, and a channel: "t3,c1".
 
-        The cut is read by the path. OSError with ESTALE: the path does not lead to this image any more.
+        The cut is read by the path, also by a new one after a rename. OSError with ESTALE: no path leads to this image
+        any more.
         """
         numbers = [np.format_float_positional(np.round(float(number), 12) + 0.0, trim="-")
                    for triple in (origin, u, v) for number in triple]
@@ -277,10 +278,10 @@ class Image:
         items += ["near"] * near + [f"l{self._level}"] * (self._level > 0) + [at] * bool(at)
         spec = ",".join(items)
         with contextlib.ExitStack() as stack:
-            file = None
+            file, path = None, self._current_path()
             with contextlib.suppress(FileNotFoundError):
-                file = stack.enter_context(open(f"{self.path}@/win/{spec}.npy", "rb"))
-            self._check_path()
+                file = stack.enter_context(open(f"{path}@/win/{spec}.npy", "rb"))
+            self._check_path(path)
             if file is not None:
                 samples: Array = np.load(file)
                 return samples
@@ -453,10 +454,15 @@ class Image:
         if self.mode == "r":
             raise ValueError(f"{self.path}: opened for reading; open it with mode 'r+'")
 
-    def _check_path(self) -> None:
+    def _current_path(self) -> str:
+        """The path of the open file, after renames as well. That of an unlinked file leads nowhere."""
+        with self._handle as image:
+            return os.readlink(f"/proc/self/fd/{_library.descriptor(image)}")
+
+    def _check_path(self, path: str) -> None:
         """OSError: the path does not lead to this image."""
         with self._handle as image, contextlib.suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(_library.descriptor(image)), os.stat(self.path)):
+            if os.path.samestat(os.fstat(_library.descriptor(image)), os.stat(path)):
                 return
         raise OSError(errno.ESTALE, "the path leads to another image, or to none; open the image again", self.path)
 
