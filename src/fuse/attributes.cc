@@ -18,6 +18,7 @@
 #include "fuse/zarr_nodes.h"
 #include "views/display.h"
 #include "views/geometry_json.h"
+#include "views/tiff_metadata.h"
 #include "volume/acl.h"
 
 namespace mdfs::fuse {
@@ -99,6 +100,12 @@ void reply_xattr(fuse_req_t req, ConstBytes value, std::size_t size) {
   } else {
     fuse_reply_buf(req, reinterpret_cast<const char*>(value.data()), value.size());
   }
+}
+
+// A view may have bytes of the image's metadata.
+void reply_after_metadata(fuse_req_t req, fuse_ino_t ino, std::string_view name, Status status) {
+  if (!status.ok() || !name.starts_with(views::kMetadataPrefix)) return reply_status(req, status);
+  reply_after_change(server_of(req), ino, [req] { reply_status(req, {}); });
 }
 
 // The only attribute of a virtual file or directory: the access list of the image, or of the mirrored directory, for
@@ -240,7 +247,7 @@ void op_setxattr(fuse_req_t req, fuse_ino_t ino, const char* name, const char* v
   const ConstBytes bytes = as_bytes({value, size});
   if (std::string_view(name) == volume::kAccessAclName && fuse_req_ctx(req)->uid != 0)
     return reply_status(req, volume.set_access_acl(ino, bytes, caller_with_groups(req)));
-  reply_status(req, volume.set_xattr(ino, name, bytes, mode));
+  reply_after_metadata(req, ino, name, volume.set_xattr(ino, name, bytes, mode));
 }
 
 void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char* name, std::size_t size) {
@@ -278,7 +285,7 @@ void op_removexattr(fuse_req_t req, fuse_ino_t ino, const char* name) {
   }
   if (name == views::kGeometryAttribute && is_image(server_of(req).volume(), ino))
     return reply_error(req, {Errc::kNotPermitted, "the geometry of an image cannot be removed"});
-  reply_status(req, server_of(req).volume().remove_xattr(ino, name));
+  reply_after_metadata(req, ino, name, server_of(req).volume().remove_xattr(ino, name));
 }
 
 }  // namespace mdfs::fuse

@@ -146,6 +146,31 @@ Result<std::size_t> read_some(Server& server, fuse_ino_t ino, Handle& handle, bo
   return server.volume().read(ino, offset, into, stop);
 }
 
+void read_now(fuse_req_t req, fuse_ino_t ino, std::size_t size, off_t offset, const fuse_file_info* fi) {
+  Server& server = server_of(req);
+  ReplyBuffer buffer = server.reply_buffer();
+  const MutableBytes into = buffer.bytes().first(std::min(size, kMaxTransferBytes));
+  // Only reads made for a caller, not those that fill pages, name the caller's locks.
+  const bool through_page_cache = fi->lock_owner == 0;
+  if (!is_virtual(ino) && (through_page_cache || !handle_of(fi).direct))
+    server.filled_pages().note_fill(ino, !handle_of(fi).fills_pages.exchange(true));
+  const auto begun = TraceRecorder::Clock::now();
+  const auto count = reading(req, [&] {
+    return read_some(server, ino, handle_of(fi), through_page_cache, static_cast<std::uint64_t>(offset), into,
+                     stop_of(req));
+  });
+  if (!count.ok()) return reply_error(req, count.error());
+  if (server.trace() != nullptr) {
+    Handle& handle = handle_of(fi);
+    const bool plain = through_page_cache && !is_virtual(ino);
+    const auto window = plain ? nullptr : handle.current_window();
+    if (window || plain || !handle.current_view())  // samples of levels, and pictures, have no words in a trace
+      trace_read(req, ino, handle, window ? window->file().get() : nullptr, static_cast<std::uint64_t>(offset), *count,
+                 begun);
+  }
+  fuse_reply_buf(req, reinterpret_cast<const char*>(into.data()), *count);
+}
+
 // ---- writing
 
 // Answers a write of `count` bytes.
@@ -295,28 +320,13 @@ void op_open(fuse_req_t req, fuse_ino_t ino, fuse_file_info* fi) {
 }
 
 void op_read(fuse_req_t req, fuse_ino_t ino, std::size_t size, off_t offset, fuse_file_info* fi) {
-  Server& server = server_of(req);
-  ReplyBuffer buffer = server.reply_buffer();
-  const MutableBytes into = buffer.bytes().first(std::min(size, kMaxTransferBytes));
-  // Only reads made for a caller, not those that fill pages, name the caller's locks.
-  const bool through_page_cache = fi->lock_owner == 0;
-  if (!is_virtual(ino) && (through_page_cache || !handle_of(fi).direct))
-    server.filled_pages().note_fill(ino, !handle_of(fi).fills_pages.exchange(true));
-  const auto begun = TraceRecorder::Clock::now();
-  const auto count = reading(req, [&] {
-    return read_some(server, ino, handle_of(fi), through_page_cache, static_cast<std::uint64_t>(offset), into,
-                     stop_of(req));
-  });
-  if (!count.ok()) return reply_error(req, count.error());
-  if (server.trace() != nullptr) {
-    Handle& handle = handle_of(fi);
-    const bool plain = through_page_cache && !is_virtual(ino);
-    const auto window = plain ? nullptr : handle.current_window();
-    if (window || plain || !handle.current_view())  // samples of levels, and pictures, have no words in a trace
-      trace_read(req, ino, handle, window ? window->file().get() : nullptr, static_cast<std::uint64_t>(offset), *count,
-                 begun);
-  }
-  fuse_reply_buf(req, reinterpret_cast<const char*>(into.data()), *count);
+  Handle& handle = handle_of(fi);
+  const bool fills_pages = fi->lock_owner == 0;
+  const auto view = is_virtual(ino) ? handle.view : fills_pages ? nullptr : handle.current_view();
+  if (!view || !view->may_compute(static_cast<std::uint64_t>(offset), size))
+    return read_now(req, ino, size, offset, fi);
+  server_of(req).render_queue().post(
+      job_of(req, [req, ino, size, offset, info = *fi] { read_now(req, ino, size, offset, &info); }));
 }
 
 void op_write(fuse_req_t req, fuse_ino_t ino, const char* bytes, std::size_t size, off_t offset, fuse_file_info* fi) {

@@ -304,7 +304,11 @@ void levels(fuse_req_t req, Ino ino, const Handle& handle, const mdfs_ioc_levels
            MDFS_TRY(set_levels(server.volume(), ino, count, reduction));
          }
          MDFS_TRY_ASSIGN(const volume::LevelsInfo info, server.volume().levels_info(ino, stop));
-         reply_with(req, to_ioc_levels(info));
+         const auto reply = [req, answer = to_ioc_levels(info)] { reply_with(req, answer); };
+         if (action == MDFS_IOC_LEVELS_SET)
+           reply_after_change(server, ino, reply);
+         else
+           reply();
          return {};
        });
 }

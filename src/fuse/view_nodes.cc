@@ -20,6 +20,7 @@
 #include "views/level_view.h"
 #include "views/rendered_view.h"
 #include "views/tiff.h"
+#include "views/tiff_metadata.h"
 #include "views/window_writer.h"
 
 namespace mdfs::fuse {
@@ -82,9 +83,10 @@ Result<std::string> header_text(const volume::ImageInfo& info, const NodeSpec& s
 }
 
 // kNotFound: TIFF cannot hold the image as it is now.
-Result<views::TiffLayout> tiff_layout(const geometry::Geometry& geometry) {
-  auto layout = views::TiffLayout::of(geometry);
-  if (!layout.ok()) return Error{Errc::kNotFound, layout.error().where};
+Result<views::TiffLayout> tiff_layout(volume::Volume& volume, Ino image) {
+  auto layout = views::tiff_layout(volume, image);
+  if (!layout.ok() && layout.error().code == Errc::kInvalidArgument)
+    return Error{Errc::kNotFound, layout.error().where};
   return layout;
 }
 
@@ -122,8 +124,7 @@ Result<std::shared_ptr<const Node>> whole_image_file(Server& server, NodeSpec sp
     return node_for(server, std::move(spec));
   }
   if (suffix == kTiffSuffix) {
-    MDFS_TRY_ASSIGN(const geometry::Geometry geometry, server.volume().image_geometry(spec.ino));
-    MDFS_TRY(tiff_layout(geometry));
+    MDFS_TRY(tiff_layout(server.volume(), spec.ino));
     spec.kind = NodeKind::kImageTiff;
     return node_for(server, std::move(spec));
   }
@@ -212,7 +213,7 @@ Result<std::uint64_t> size_of(Server& server, const Node& node) {
     return std::uint64_t{text.size()};
   }
   if (node.spec.kind == NodeKind::kImageTiff) {
-    MDFS_TRY_ASSIGN(const views::TiffLayout layout, tiff_layout(info.geometry));
+    MDFS_TRY_ASSIGN(const views::TiffLayout layout, tiff_layout(server.volume(), node.spec.ino));
     return layout.size_bytes();
   }
   if (node.spec.kind == NodeKind::kZarrFile) return zarr_file_size(server.volume(), node.spec);
@@ -398,8 +399,9 @@ Result<std::unique_ptr<Handle>> open_view(Server& server, std::shared_ptr<const 
     MDFS_TRY_ASSIGN(std::string text, iiif_text(server.volume(), spec));
     handle->view = std::make_shared<views::TextView>(std::move(text));
   } else if (spec.kind == NodeKind::kImageTiff) {
-    MDFS_TRY_ASSIGN(views::TiffLayout layout, tiff_layout(info.geometry));
-    handle->view = std::make_shared<views::TiffView>(server.volume(), spec.ino, std::move(layout));
+    MDFS_TRY_ASSIGN(views::TiffLayout layout, tiff_layout(server.volume(), spec.ino));
+    handle->view =
+        std::make_shared<views::TiffView>(server.volume(), spec.ino, std::move(layout), server.staging(), caller.uid);
   } else if (spec.kind == NodeKind::kZarrFile) {
     MDFS_TRY_ASSIGN(handle->view, open_zarr_file(server.volume(), spec, server.staging(), caller.uid));
     handle->chunk = chunk_window(info.geometry, spec.zarr);
@@ -501,7 +503,7 @@ Result<std::vector<volume::DirectoryEntry>> read_view_directory(Server& server, 
     names.push_back({node.spec.name + ".npy", DT_REG});
     names.push_back({data_file_of(node.spec.name), DT_REG});
     MDFS_TRY_ASSIGN(const volume::ImageInfo info, server.volume().image_info(node.spec.ino));
-    if (views::TiffLayout::of(info.geometry).ok())
+    if (views::TiffLayout::of({.image = info.geometry}).ok())
       names.push_back({fmt::format("{}.{}", node.spec.name, kTiffSuffix), DT_REG});
     for (const views::HeaderFormat format : views::kHeaderFormats)
       if (views::check_header(info.geometry, format, data_file_of(node.spec.name)).ok())

@@ -138,6 +138,7 @@ class StoredLevelView final : public View {
   StoredLevelView(volume::Volume& volume, volume::Ino image, ViewFile file, unsigned level)
       : volume_(volume), image_(image), file_(std::move(file)), level_(level) {}
   std::uint64_t size_bytes() const override { return file_.size_bytes(); }
+  bool may_compute(std::uint64_t /*offset*/, std::size_t /*bytes*/) const override { return true; }
   Result<std::size_t> read(std::uint64_t offset, MutableBytes into, const engine::Stop& stop) override {
     return read_view(file_, offset, into, [&](std::uint64_t at, MutableBytes bytes) {
       return read_stored_level(volume_, image_, level_, file_.window, at, bytes, kAnyAttempts, stop);

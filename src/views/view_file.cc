@@ -16,7 +16,7 @@
 #include "views/npy.h"
 #include "views/png.h"
 #include "views/pnm.h"
-#include "views/tiff.h"
+#include "views/tiff_layout.h"
 
 namespace mdfs::views {
 namespace {
@@ -138,7 +138,7 @@ Result<TiffLayout> tiff_of(const Geometry& geometry, const ShownArray& shown) {
   array.channels = shown.channels;
   std::copy(shown.lengths.begin(), shown.lengths.end(), array.shape.begin());
   std::fill_n(array.extent.begin(), array.rank, 1);  // no tiles
-  MDFS_TRY_ASSIGN(TiffLayout layout, TiffLayout::of(array));
+  MDFS_TRY_ASSIGN(TiffLayout layout, TiffLayout::of({.image = array}));
   if (layout.data_offset() > kMaxTiffHead)
     return Error{Errc::kInvalidArgument, fmt::format("tif: a window has a head of at most {} bytes; {} pages or strips "
                                                      "need {}: read the image NAME.tif, or less at a time",

@@ -196,9 +196,54 @@ class Clients(harness.MountTest):
                     done = subprocess.run([PYTHON, HERE / "read_tiff.py", client, f"{path}@/{name}.tif", output],
                                           capture_output=True, text=True, check=False)
                     self.assertEqual(done.returncode, 0, done.stderr)
-                    np.testing.assert_array_equal(np.load(output), plain)
+                    # The steps along all axes but two are pages.
+                    np.testing.assert_array_equal(np.load(output).reshape(plain.shape), plain)
                     read += 1
         self.assertGreater(read, 15)
+
+    def test_a_tiff_with_levels_is_cloud_optimized(self):
+        picture = np.random.default_rng(4).integers(0, 255, (900, 1300, 3), dtype="u1")
+        source = os.path.join(self.volume.folder, "picture.npy")
+        np.save(source, picture)
+        run(harness.MDFS, "image", "import", "--axes", "yxc", "--levels", "2", source, self.at("picture"))
+        program = """
+import sys
+import numpy
+import rio_cogeo
+import tifffile
+path = sys.argv[1]
+valid, errors, warnings = rio_cogeo.cog_validate(path, quiet=True)
+assert valid and not errors and not warnings, (errors, warnings)
+with tifffile.TiffFile(path) as file:
+    assert len(file.series) == 1 and len(file.series[0].levels) == 3, file.series
+    numpy.save(sys.argv[2], file.series[0].levels[1].asarray())
+"""
+        seen = os.path.join(self.volume.folder, "seen.npy")
+        done = subprocess.run([PYTHON, "-c", program, self.at("picture@/picture.tif"), seen],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        np.testing.assert_array_equal(np.load(seen), np.load(self.at("picture@/win/l1.npy")))
+
+    def test_the_pages_of_a_tiff_are_steps_along_named_axes(self):
+        samples = np.random.default_rng(5).integers(0, 60000, (3, 2, 5, 60, 80), dtype="u2")
+        source = os.path.join(self.volume.folder, "samples.npy")
+        np.save(source, samples)
+        run(harness.MDFS, "image", "import", "--axes", "tczyx", "--spacing", "500ms,1,2um,0.5um,0.25um", source,
+            self.at("cells"))
+        program = """
+import sys
+import numpy
+import tifffile
+with tifffile.TiffFile(sys.argv[1]) as file:
+    assert file.is_ome and file.series[0].axes == "TCZYX", file.series
+    assert 'PhysicalSizeX="0.25"' in file.ome_metadata
+    numpy.save(sys.argv[2], file.series[0].asarray())
+"""
+        seen = os.path.join(self.volume.folder, "seen.npy")
+        done = subprocess.run([PYTHON, "-c", program, self.at("cells@/cells.tif"), seen],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        np.testing.assert_array_equal(np.load(seen), samples)
 
     def test_headers_carry_the_spacing(self):
         run(harness.MDFS, "image", "create", self.at("stack"), "--shape", "5x40x50", "--spacing", "2um,0.5um,0.25um")

@@ -1,6 +1,7 @@
-"""NAME.tif: an image as a TIFF of tiles or strips, which other programs read."""
+"""NAME.tif: an image as a TIFF of tiles or strips, with its levels and metadata, which other programs read."""
 # SPDX-License-Identifier: Apache-2.0
 import errno
+import json
 import os
 import shutil
 import struct
@@ -15,6 +16,44 @@ try:
 except ImportError:
     print("SKIPPED: the tests of the TIFF view need numpy")
     raise SystemExit(harness.SKIP)
+
+
+def pages_of(file):
+    """The directories of a BigTIFF: fields by tag, as bytes or as arrays of numbers."""
+    kinds = {3: "<u2", 4: "<u4", 5: "<u4", 12: "<f8", 16: "<u8"}
+    pages, at = [], struct.unpack_from("<Q", file, 8)[0]
+    while at != 0:
+        count = struct.unpack_from("<Q", file, at)[0]
+        page = {}
+        for entry in range(at + 8, at + 8 + 20 * count, 20):
+            tag, kind, number = struct.unpack_from("<HHQ", file, entry)
+            size = number * {3: 2, 4: 4, 5: 8, 12: 8, 16: 8}.get(kind, 1)
+            place = entry + 12 if size <= 8 else struct.unpack_from("<Q", file, entry + 12)[0]
+            values = file[place:place + size]
+            page[tag] = np.frombuffer(values, kinds[kind]) if kind in kinds else values
+        pages.append(page)
+        at = struct.unpack_from("<Q", file, at + 8 + 20 * count)[0]
+    return pages
+
+
+def tiles_of(file, page, element):
+    """The samples of a page of tiles."""
+    (height,), (width,), (channels,) = page[257], page[256], page[277]
+    (across,), (rows,) = page[322], page[323]
+    columns = -(-int(width) // int(across))
+    samples = np.zeros((-(-int(height) // int(rows)) * int(rows), columns * int(across), channels), element)
+    for number, (offset, size) in enumerate(zip(page[324], page[325])):
+        y, x = number // columns * int(rows), number % columns * int(across)
+        tile = np.frombuffer(file[int(offset):int(offset + size)], element)
+        samples[y:y + int(rows), x:x + int(across)] = tile.reshape(rows, across, channels)
+    return samples[:height, :width]
+
+
+def halved(data):
+    """The mean of 2 x 2 samples, of fewer at the end of an axis, rounded half to even."""
+    whole = np.pad(data, [(0, data.shape[0] % 2), (0, data.shape[1] % 2), (0, 0)], mode="edge").astype("f8")
+    mean = sum(whole[y::2, x::2] for y in (0, 1) for x in (0, 1)) / 4
+    return np.rint(mean).astype(data.dtype)
 
 
 class Tiff(harness.MountTest):
@@ -75,6 +114,79 @@ class Tiff(harness.MountTest):
             self.assertErrno(errno.EACCES, os.open, self.at("scan@/scan.tif"), flags)
         os.chmod(self.at("scan"), 0o640)
         self.assertEqual(os.stat(self.at("scan@/scan.tif")).st_mode & 0o777, 0o440)
+
+    def same_pyramid(self, file, data, levels):
+        pages = pages_of(file)
+        self.assertEqual(len(pages), levels + 1)
+        for page in pages:
+            np.testing.assert_array_equal(tiles_of(file, page, data.dtype), data)
+            data = halved(data)
+        first = [int(page[324][0]) for page in pages]
+        self.assertEqual(first, sorted(first, reverse=True))  # the smallest level comes first
+
+    def test_levels_are_overviews_that_follow_every_write(self):
+        data = np.random.default_rng(3).integers(0, 60000, (301, 455, 3), dtype="u2")
+        harness.run(harness.MDFS, "image", "create", "--shape", "301x455", "--channels", "3", "--type", "u16",
+                    "--extent", "64x64", "--levels", "3", self.at("scan"))
+        write_all(self.at("scan"), data.tobytes())
+        tif = self.at("scan@/scan.tif")
+        self.same_pyramid(read_all(tif), data, 3)
+        with open(tif, "rb", buffering=0) as file:
+            for number in range(5):
+                window = np.random.default_rng(number).integers(0, 60000, (70, 90, 3), dtype="u2")
+                y, x = 50 * number, 70 * number
+                data[y:y + 70, x:x + 90] = window
+                write_all(self.at(f"scan@/win/y{y}+70,x{x}+90.raw"), window.tobytes())
+                file.seek(0)
+                self.same_pyramid(file.readall(), data, 3)  # by an open descriptor
+                self.same_pyramid(read_all(tif), data, 3)
+            for levels in 0, 2:
+                harness.run(harness.MDFS, "image", "levels", "--set", str(levels or "none"), self.at("scan"))
+                self.assertEqual(os.stat(tif).st_size, len(read_all(tif)))
+                self.same_pyramid(read_all(tif), data, levels)
+
+    @unittest.skipUnless(shutil.which("gdalinfo"), "needs gdalinfo")
+    def test_gdal_finds_the_overviews(self):
+        harness.run(harness.MDFS, "image", "create", "--shape", "600x900", "--type", "u8", "--extent", "64x64",
+                    "--levels", "2", self.at("map"))
+        info = json.loads(subprocess.run(["gdalinfo", "-json", self.at("map@/map.tif")], check=True,
+                                         capture_output=True).stdout)
+        self.assertEqual([one["size"] for one in info["bands"][0]["overviews"]], [[450, 300], [225, 150]])
+
+    def test_metadata_are_fields_of_the_first_page(self):
+        harness.run(harness.MDFS, "image", "create", "--shape", "40x50", "--spacing", "0.5um,0.25um", self.at("scan"))
+        tif = self.at("scan@/scan.tif")
+        self.assertNotIn(34675, pages_of(read_all(tif))[0])
+        for profile in b"a profile", b"p" * 65536:
+            os.setxattr(self.at("scan"), "user.mdfs.meta.icc", profile)
+            self.assertEqual(pages_of(read_all(tif))[0][34675], profile)
+            self.assertEqual(os.stat(tif).st_size, len(read_all(tif)))
+        os.setxattr(self.at("scan"), "user.mdfs.meta.icc.1", b"and more")
+        self.assertEqual(pages_of(read_all(tif))[0][34675], b"p" * 65536 + b"and more")
+        os.removexattr(self.at("scan"), "user.mdfs.meta.icc")
+        page = pages_of(read_all(tif))[0]
+        self.assertNotIn(34675, page)
+        self.assertIn(b'PhysicalSizeX="0.25" SizeY="40" PhysicalSizeY="0.5"', page[270])
+        self.assertEqual([page[282][0] // page[282][1], page[283][0] // page[283][1]], [40000, 20000])
+        os.setxattr(self.at("scan"), "user.mdfs.meta.description", "what it is".encode())
+        self.assertEqual(pages_of(read_all(tif))[0][270], b"what it is\0")
+
+    @unittest.skipUnless(shutil.which("gdal_translate"), "needs gdal_translate")
+    def test_a_map_keeps_its_place(self):
+        source = os.path.join(self.volume.folder, "geo.tif")
+        subprocess.run(["gdal_translate", "-q", "-of", "GTiff", "-outsize", "60", "50", "-a_srs", "EPSG:32632",
+                        "-a_ullr", "500000", "5200000", "500600", "5199500", self.plain_picture(), source], check=True)
+        harness.run(harness.MDFS, "image", "import", source, self.at("geo"))
+        facts = []
+        for path in source, self.at("geo@/geo.tif"):
+            info = json.loads(subprocess.run(["gdalinfo", "-json", path], check=True, capture_output=True).stdout)
+            facts.append((info["geoTransform"], info["coordinateSystem"]["wkt"]))
+        self.assertEqual(*facts)
+
+    def plain_picture(self):
+        path = os.path.join(self.volume.folder, "plain.pgm")
+        write_all(path, b"P5 60 50 255\n" + bytes(range(250)) * 12)
+        return path
 
 
 if __name__ == "__main__":

@@ -8,7 +8,12 @@
 #include <cstring>
 #include <map>
 
+#include "base/checked.h"
+#include "geometry/level.h"
 #include "small_image.h"
+#include "views/ome_xml.h"
+#include "views/tiff_field.h"
+#include "views/tiff_metadata.h"
 
 namespace mdfs::views {
 namespace {
@@ -38,7 +43,7 @@ std::vector<Directory> directories(ConstBytes file) {
       EXPECT_GT(tag, last_tag);
       last_tag = tag;
       const std::uint64_t type = number(file, entry + 2, 2), count = number(file, entry + 4, 8);
-      const unsigned bytes = type == 3 ? 2 : type == 4 ? 4 : 8;
+      const unsigned bytes = type == 1 || type == 2 || type == 7 ? 1 : type == 3 ? 2 : type == 4 ? 4 : 8;
       const std::uint64_t place = count * bytes <= 8 ? entry + 12 : number(file, entry + 12, 8);
       for (std::uint64_t i = 0; i < count; ++i) directory[tag].push_back(number(file, place + i * bytes, bytes));
     }
@@ -79,12 +84,17 @@ class TiffTest : public ImagesTest {
  protected:
   std::unique_ptr<TiffView> open(const Geometry& geometry) {
     ino_ = add(geometry);
-    auto layout = TiffLayout::of(geometry);
+    auto layout = tiff_layout(volume_, ino_);
     EXPECT_TRUE(layout.ok()) << layout.error().message();
-    return std::make_unique<TiffView>(volume_, ino_, std::move(*layout));
+    return std::make_unique<TiffView>(volume_, ino_, std::move(*layout), *pool_, 0);
+  }
+  void set(std::string_view block, std::string_view bytes) {
+    const std::string name = std::string(kMetadataPrefix) + std::string(block);
+    EXPECT_TRUE(volume_.set_xattr(ino_, name, as_bytes(bytes), volume::XattrMode::kSet).ok());
   }
 
   volume::Ino ino_ = 0;
+  std::unique_ptr<StagingPool> pool_ = pool();
 };
 
 // Any rank, extent, type and number of channels; tiles, strips, edges; any piece of the file.
@@ -134,7 +144,7 @@ TEST_F(TiffTest, TheFieldsNameWhatTheSamplesAre) {
 TEST(TiffLayout, APieceOfALargeHeadTakesNoLongerThanItsBytes) {
   Geometry geometry = make("zyx", {1000, 100'000, 100'000}, 1, ElementType::kU16);
   geometry.extent = {1, 208, 208};
-  const auto layout = TiffLayout::of(geometry);
+  const auto layout = TiffLayout::of({.image = geometry});
   ASSERT_TRUE(layout.ok());
   EXPECT_GT(layout->data_offset(), std::uint64_t{3} << 30);
   ByteVector piece(4096);
@@ -146,12 +156,193 @@ TEST(TiffLayout, APieceOfALargeHeadTakesNoLongerThanItsBytes) {
 }
 
 TEST(TiffLayout, ImagesThatReadersCannotHoldHaveNone) {
-  EXPECT_FALSE(TiffLayout::of(make("zyx", {0, 20, 30}, 1, ElementType::kU8)).ok());
-  EXPECT_FALSE(TiffLayout::of(make("zyx", {kMaxTiffPages + 1, 20, 30}, 1, ElementType::kU8)).ok());
-  EXPECT_FALSE(TiffLayout::of(make("yx", {20, kMaxTiffSide + 1}, 1, ElementType::kU8)).ok());
-  EXPECT_FALSE(TiffLayout::of(make("yx", {20, kMaxTiffSide / 2}, 1, ElementType::kF32)).ok());
-  EXPECT_FALSE(TiffLayout::of(make("yx", {20, 30}, kMaxTiffChannels + 1, ElementType::kU8)).ok());
-  EXPECT_TRUE(TiffLayout::of(make("x", {30}, 1, ElementType::kU8)).ok());
+  EXPECT_FALSE(TiffLayout::of({.image = make("zyx", {0, 20, 30}, 1, ElementType::kU8)}).ok());
+  EXPECT_FALSE(TiffLayout::of({.image = make("zyx", {kMaxTiffPages + 1, 20, 30}, 1, ElementType::kU8)}).ok());
+  EXPECT_FALSE(TiffLayout::of({.image = make("yx", {20, kMaxTiffSide + 1}, 1, ElementType::kU8)}).ok());
+  EXPECT_FALSE(TiffLayout::of({.image = make("yx", {20, kMaxTiffSide / 2}, 1, ElementType::kF32)}).ok());
+  EXPECT_FALSE(TiffLayout::of({.image = make("yx", {20, 30}, kMaxTiffChannels + 1, ElementType::kU8)}).ok());
+  EXPECT_TRUE(TiffLayout::of({.image = make("x", {30}, 1, ElementType::kU8)}).ok());
+}
+
+// The directories of a head, behind which the samples of the file are not made.
+std::vector<Directory> directories(const TiffLayout& layout) {
+  ByteVector head(layout.data_offset());
+  layout.fill_head(0, head);
+  return directories(ConstBytes(head));
+}
+
+TEST(TiffLayout, LevelsLieAsCloudOptimizedReadersWant) {
+  const Geometry image = make("yx", {500, 700}, 3, ElementType::kU8);
+  const auto layout = TiffLayout::of({.image = image, .levels = 4, .fields = {}});
+  ASSERT_TRUE(layout.ok());
+  std::vector<Directory> pages = directories(*layout);
+  ASSERT_EQ(pages.size(), 5u);
+  std::uint64_t before = layout->size_bytes();
+  for (unsigned level = 0; level < pages.size(); ++level) {
+    const Geometry geometry = geometry::level_geometry(image, level);
+    EXPECT_EQ(pages[level][254], Values{level == 0 ? 0u : 1u});
+    EXPECT_EQ(pages[level][256], Values{geometry.shape[1]});
+    EXPECT_EQ(pages[level][257], Values{geometry.shape[0]});
+    // The data of a level end where those of the level below begin; each tile has its place.
+    const Values& offsets = pages[level][324];
+    EXPECT_EQ(offsets.back() + pages[level][325].back(), before);
+    before = offsets.front();
+    for (std::size_t tile = 0; tile < offsets.size(); ++tile) {
+      const TiffLayout::Part part = layout->part_at(offsets[tile] - layout->data_offset());
+      EXPECT_EQ(part.level, level);
+      EXPECT_EQ(part.offset, 0u);
+      EXPECT_EQ(part.bytes, pages[level][325][tile]);
+      EXPECT_TRUE(geometry::check(geometry, part.window).ok());
+      EXPECT_EQ(part.window.start[1] / 16, tile % ceil_div(geometry.shape[1], 16));
+      EXPECT_EQ(part.window.start[0] / 16, tile / ceil_div(geometry.shape[1], 16));
+    }
+  }
+  EXPECT_EQ(before, layout->data_offset());
+}
+
+TEST(TiffLayout, FilesOfPagesOrOfStripsHaveNoLevels) {
+  EXPECT_EQ(levels_in_tiff(make("yx", {500, 700}, 1, ElementType::kU8), 2), 2u);
+  EXPECT_EQ(levels_in_tiff(make("zyx", {1, 500, 700}, 1, ElementType::kU8), 2), 2u);
+  EXPECT_EQ(levels_in_tiff(make("zyx", {2, 500, 700}, 1, ElementType::kU8), 2), 0u);
+  EXPECT_EQ(levels_in_tiff(make("x", {700}, 1, ElementType::kU8), 2), 0u);
+  Geometry strips = make("yx", {500, 700}, 1, ElementType::kU8);
+  strips.extent = {16, 20};
+  EXPECT_EQ(levels_in_tiff(strips, 2), 0u);
+}
+
+RC_GTEST_FIXTURE_PROP(TiffTest, FieldsAreThoseOfTheFirstPage, ()) {
+  const auto pages = *rc::gen::inRange<std::uint64_t>(1, 4);
+  const Geometry geometry = make("zyx", {pages, 20, 40}, *rc::gen::inRange(1u, 7u), ElementType::kU8);
+  TiffContent content{.image = geometry, .levels = levels_in_tiff(geometry, *rc::gen::inRange(0u, 3u)), .fields = {}};
+  std::map<unsigned, Values> wanted;
+  for (const std::uint16_t tag : std::initializer_list<std::uint16_t>{270, 700, 34675}) {
+    if (*rc::gen::arbitrary<bool>()) continue;
+    const std::string text(*rc::gen::inRange<std::size_t>(1, 40), 'x');
+    content.fields.push_back(text_field(tag, text));
+    wanted[tag] = Values(text.size(), 'x');
+    wanted[tag].push_back(0);
+  }
+  const auto layout = TiffLayout::of(content);
+  RC_ASSERT(layout.ok());
+  std::vector<Directory> found = directories(*layout);
+  RC_ASSERT(found.size() == pages + content.levels);
+  for (std::size_t page = 0; page < found.size(); ++page)
+    for (const unsigned tag : {270u, 700u, 34675u}) {
+      const bool there = page == 0 && wanted.contains(tag);
+      RC_ASSERT(found[page].contains(tag) == there);
+      if (there) RC_ASSERT(found[page][tag] == wanted[tag]);
+    }
+}
+
+TEST_F(TiffTest, MetadataAndSpacingAreFields) {
+  Geometry geometry = make("zyx", {2, 20, 30}, 1, ElementType::kU16);
+  geometry.spacing = {2, 0.5, 0.25};
+  geometry.unit = {"um", "um", "um"};
+  ino_ = add(geometry);
+  set("icc", "profile of colours");
+  set("description", "a text");
+  auto layout = tiff_layout(volume_, ino_);
+  Directory first = directories(*layout)[0];
+  EXPECT_EQ(first[34675].size(), 18u);
+  EXPECT_EQ(first[270], (Values{'a', ' ', 't', 'e', 'x', 't', 0}));
+  EXPECT_EQ(first[296], Values{3});
+  const auto per_cm = [&](unsigned tag) {
+    return static_cast<double>(first[tag][0] & 0xffffffff) / static_cast<double>(first[tag][0] >> 32);
+  };
+  EXPECT_NEAR(per_cm(282), 40000, 1e-3);
+  EXPECT_NEAR(per_cm(283), 20000, 1e-3);
+  // Descriptions that count pages become untrue when frames are appended.
+  set("description", "ImageJ=1.53\nimages=2\nslices=2\n");
+  const Values text = directories(*tiff_layout(volume_, ino_))[0][270];
+  EXPECT_EQ(std::string(text.begin(), text.end() - 1), ome_xml(geometry));
+  // With levels, whose readers would take these for missing pages, there is none.
+  EXPECT_NE(tiff_fields(geometry, 1, {.description = ome_xml(geometry)}).front().tag, 270);
+  EXPECT_EQ(tiff_fields(geometry, 0, {.description = ome_xml(geometry)}).front().tag, 270);
+  // A block that is larger than all of them may be is left out, and the others stay.
+  for (unsigned piece = 0; piece <= kMaxTiffMetadata / 65536; ++piece)
+    set(piece == 0 ? "icc" : "icc." + std::to_string(piece), std::string(65536, 'i'));
+  first = directories(*tiff_layout(volume_, ino_))[0];
+  EXPECT_FALSE(first.contains(34675));
+  EXPECT_TRUE(first.contains(270));
+}
+
+// A block of two fields, as FORMAT.md defines it.
+std::string geo_block() {
+  std::string block("II\x2a\0\x08\0\0\0\x02\0", 10);
+  block += std::string("\x0e\x83\x0c\0\x03\0\0\0\x26\0\0\0", 12);  // 33550: three doubles at 38
+  block += std::string(
+      "\x81\xa4\x02\0\x02\0\0\0"
+      "7\0\0\0",
+      12);  // 42113: text in the entry
+  block += std::string(4, '\0');
+  return block + std::string(24, 'd');
+}
+
+TEST(TiffField, GeoFieldsAreThoseOfTheBlock) {
+  const auto fields = parse_geo_fields(geo_block());
+  ASSERT_EQ(fields.size(), 2u);
+  EXPECT_EQ(fields[0].tag, 33550);
+  EXPECT_EQ(fields[0].count, 3u);
+  EXPECT_EQ(as_text(fields[0].bytes), std::string(24, 'd'));
+  EXPECT_EQ(fields[1].tag, 42113);
+  EXPECT_EQ(as_text(fields[1].bytes), std::string("7\0", 2));
+}
+
+TEST(TiffField, ADamagedBlockHasNoFields) {
+  const std::string whole = geo_block();
+  for (std::size_t size = 0; size < whole.size(); ++size) EXPECT_TRUE(parse_geo_fields(whole.substr(0, size)).empty());
+  const auto with = [&](std::size_t at, char byte) {
+    std::string block = whole;
+    block[at] = byte;
+    return parse_geo_fields(block);
+  };
+  EXPECT_TRUE(with(0, 'M').empty());
+  EXPECT_TRUE(with(8, 9).empty());     // more entries than there are fields
+  EXPECT_TRUE(with(10, 1).empty());    // another tag
+  EXPECT_TRUE(with(12, 99).empty());   // no type
+  EXPECT_TRUE(with(17, 127).empty());  // values beyond the end
+  EXPECT_TRUE(with(18, 39).empty());
+  EXPECT_TRUE(with(22, 0x0e).empty());  // 0xa40e
+}
+
+RC_GTEST_PROP(TiffField, AnyBytesAreABlockOrNone, (std::string bytes, std::size_t at)) {
+  std::string block = geo_block();
+  for (std::size_t i = 0; i < bytes.size(); ++i) block[8 + (at + i * 7) % (block.size() - 8)] = bytes[i];
+  for (const TiffField& field : parse_geo_fields(block)) RC_ASSERT(field.bytes.size() <= block.size());
+}
+
+TEST(OmeXml, AxesTypesAndSpacingAreThoseOfTheImage) {
+  Geometry geometry = make("tczyx", {2, 3, 4, 50, 60}, 1, ElementType::kU16);
+  geometry.spacing = {500, 1, 2, 0.5, 0.25};
+  geometry.unit = {"ms", "um", "um", "um", "um"};
+  const std::string text = ome_xml(geometry);
+  for (const char* part : {R"(DimensionOrder="XYZCT")", R"(Type="uint16")", R"(SizeX="60")", R"(SizeC="3")",
+                           R"(SizeT="2" TimeIncrement="0.5")", R"(PhysicalSizeX="0.25")", R"(PhysicalSizeZ="2")"})
+    EXPECT_NE(text.find(part), std::string::npos) << part;
+  EXPECT_EQ(text.find("PhysicalSizeC"), std::string::npos);
+  EXPECT_TRUE(is_ome_xml_of(text, geometry));
+  geometry.shape[0] = 3;
+  EXPECT_FALSE(is_ome_xml_of(text, geometry));
+  EXPECT_TRUE(ome_xml(make("qyx", {2, 20, 30}, 1, ElementType::kU8)).empty());
+  EXPECT_TRUE(ome_xml(make("zyx", {2, 20, 30}, 1, ElementType::kF16)).empty());
+  EXPECT_TRUE(ome_xml(make("yx", {20, 30}, 1, ElementType::kU8)).find("SizeZ=\"1\"") != std::string::npos);
+}
+
+TEST(OmeXml, ATextOfOtherFilesIsNotOfTheImage) {
+  const Geometry geometry = make("zyx", {4, 50, 60}, 1, ElementType::kU16);
+  std::string text = ome_xml(geometry);
+  EXPECT_TRUE(is_ome_xml_of(text, geometry));
+  const auto with = [&](const std::string& old, const std::string& changed) {
+    std::string copy = text;
+    copy.replace(copy.find(old), old.size(), changed);
+    return is_ome_xml_of(copy, geometry);
+  };
+  EXPECT_TRUE(with("XYZCT", "XYCZT"));  // axes of one step have no order
+  EXPECT_FALSE(with("<TiffData/>", R"(<TiffData><UUID FileName="b.tif">1</UUID></TiffData>)"));
+  EXPECT_FALSE(with("<TiffData/>", "<TiffData/></Pixels><Pixels >"));
+  EXPECT_FALSE(with(R"(SizeT="1")", R"(SizeT="9")"));
+  EXPECT_FALSE(is_ome_xml_of("<OME><Pixels ", geometry));
+  EXPECT_FALSE(is_ome_xml_of("", geometry));
 }
 
 }  // namespace
