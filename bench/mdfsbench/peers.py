@@ -142,7 +142,35 @@ def warm_rows(context, disks, stores, name, codec, cases):
             found.append(beside(f"{name}, {codec}, {case.name}, warm", median, "ms", floor, "copy within memory"))
         if (name, codec) == ("picture", "raw"):
             found.append(whole_row(context, opened, array, stores.source))
+        if (name, codec) == ("picture", "zstd") and readers.Tensorstore in stores.paths:
+            found.append(zarr_row(context, stores.paths[Mdfs], array, stores.source))
     return found
+
+
+def zarr_row(context, image, array, source):
+    """All of a picture by TensorStore from the Zarr view, beside the same chunks as plain files."""
+    import tensorstore
+    say("picture, zstd, all of it as Zarr")
+    copy = context.new_path("chunks.zarr")
+    shutil.copytree(f"{image}@/ome.zarr/0", copy)
+
+    def rate_of(path):
+        begin = time.perf_counter()
+        found = tensorstore.open({"driver": "zarr3", "kvstore": {"driver": "file", "path": str(path)}}).result()
+        found = found.read().result()
+        seconds = time.perf_counter() - begin
+        if not np.array_equal(np.moveaxis(found, 0, -1), array):
+            raise AssertionError(f"{path}: WRONG BYTES")
+        return source.bytes / 1e6 / seconds
+
+    try:
+        calls = {"view": lambda: rate_of(f"{image}@/ome.zarr/0"), "the same chunks as files": lambda: rate_of(copy)}
+        context.in_turn(1, **calls)  # into the caches
+        rates = context.alternate(3 if context.quick else 9, **calls)
+        return table.at_least_of_peers(GROUP, "picture, zstd, all of it from the Zarr view, warm", rates.pop("view"),
+                                       "MB/s", rates, 0.9)
+    finally:
+        shutil.rmtree(copy)
 
 
 def whole_row(context, opened, array, source):

@@ -44,4 +44,8 @@ Status decode(Codec codec, ConstBytes stored, MutableBytes decoded) {
   return info(codec).functions->decode(stored, decoded);
 }
 
+Result<bool> decode_foreign(Codec codec, ConstBytes encoded, MutableBytes decoded) {
+  return info(codec).functions->decode_foreign(encoded, decoded);
+}
+
 }  // namespace mdfs::codec

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "base/bytes.h"
@@ -46,5 +47,12 @@ Result<std::size_t> encode(Codec codec, int level, ConstBytes decoded, MutableBy
 // nothing that depends on them. Checks (kCorrupt): codec.raw-size, codec.frame (not exactly one frame, or a frame with
 // a dictionary), codec.content-size (before anything is decoded), codec.content.
 Status decode(Codec codec, ConstBytes stored, MutableBytes decoded);
+
+// Largest window of a foreign frame: what zstd's own decoder allows by default.
+constexpr std::uint64_t kMostForeignWindow = std::uint64_t{1} << 27;
+// Decodes bytes that another program has encoded, as decode(). A zstd frame may have a content checksum, which is
+// verified, and lack its content size. True: they are smaller than the content, and may be stored as they are
+// (FORMAT.md, section 9). Checks beside those of decode(): codec.window (larger than kMostForeignWindow).
+Result<bool> decode_foreign(Codec codec, ConstBytes encoded, MutableBytes decoded);
 
 }  // namespace mdfs::codec

@@ -34,6 +34,8 @@ struct CodecFunctions {
   // As encode() and decode() of codec.h. The level is in the range of the codec. `state`: what make_state() made.
   Result<std::size_t> (*encode)(int level, ConstBytes decoded, MutableBytes out, EncoderState* state);
   Status (*decode)(ConstBytes stored, MutableBytes decoded);
+  // As decode_foreign() of codec.h.
+  Result<bool> (*decode_foreign)(ConstBytes encoded, MutableBytes decoded);
 };
 
 // A range of levels, both ends included.

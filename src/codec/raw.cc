@@ -21,9 +21,15 @@ Status decode_raw(ConstBytes stored, MutableBytes decoded) {
   return {};
 }
 
+Result<bool> decode_foreign_raw(ConstBytes encoded, MutableBytes decoded) {
+  MDFS_TRY(decode_raw(encoded, decoded));
+  return true;
+}
+
 }  // namespace
 
 extern const CodecFunctions kRawFunctions;
-const CodecFunctions kRawFunctions = {raw_bound, raw_encoder_bytes, nullptr, encode_raw, decode_raw};
+const CodecFunctions kRawFunctions = {raw_bound,  raw_encoder_bytes, nullptr,
+                                      encode_raw, decode_raw,        decode_foreign_raw};
 
 }  // namespace mdfs::codec

@@ -10,6 +10,7 @@
 
 #include "codec/codec.h"
 #include "codec/codec_table.h"
+#include "mdfs/ondisk.h"
 
 namespace mdfs::codec {
 namespace {
@@ -96,13 +97,17 @@ Result<std::size_t> encode_zstd(int level, ConstBytes decoded, MutableBytes out,
   return used;
 }
 
-Status decode_zstd(ConstBytes stored, MutableBytes decoded) {
+// Exactly one frame, without a dictionary.
+Status check_frame(ConstBytes stored) {
   if (stored.size() < sizeof kFrameMagic || load_le<std::uint32_t>(stored, 0) != kFrameMagic)
     return damaged("codec.frame");
   const std::size_t frame = ZSTD_findFrameCompressedSize(stored.data(), stored.size());
   if (ZSTD_isError(frame) || frame != stored.size()) return damaged("codec.frame");
   if (ZSTD_getDictID_fromFrame(stored.data(), stored.size()) != 0) return damaged("codec.frame");
-  if (ZSTD_getFrameContentSize(stored.data(), stored.size()) != decoded.size()) return damaged("codec.content-size");
+  return {};
+}
+
+Status decode_content(ConstBytes stored, MutableBytes decoded) {
   ZSTD_DCtx* context = decompressor();
   if (context == nullptr) return {Errc::kNoMemory, "zstd context"};
   const std::size_t made = ZSTD_decompressDCtx(context, decoded.data(), decoded.size(), stored.data(), stored.size());
@@ -110,9 +115,30 @@ Status decode_zstd(ConstBytes stored, MutableBytes decoded) {
   return {};
 }
 
+Status decode_zstd(ConstBytes stored, MutableBytes decoded) {
+  MDFS_TRY(check_frame(stored));
+  if (ZSTD_getFrameContentSize(stored.data(), stored.size()) != decoded.size()) return damaged("codec.content-size");
+  return decode_content(stored, decoded);
+}
+
+Result<bool> decode_foreign_zstd(ConstBytes encoded, MutableBytes decoded) {
+  MDFS_TRY(check_frame(encoded));
+  ZSTD_frameHeader header;
+  if (ZSTD_getFrameHeader(&header, encoded.data(), encoded.size()) != 0) return damaged("codec.frame");
+  const bool has_size = header.frameContentSize != ZSTD_CONTENTSIZE_UNKNOWN;
+  if (has_size && header.frameContentSize != decoded.size()) return damaged("codec.content-size");
+  if (header.windowSize > kMostForeignWindow) return damaged("codec.window");
+  MDFS_TRY(decode_content(encoded, decoded));
+  // Other readers of the format need no larger window than for a frame of encode(). A frame that saves nothing may be
+  // a plain one (plain_frame.h), of samples that encode() makes smaller.
+  return has_size && header.checksumFlag == 0 && header.windowSize <= MDFS_MAX_EXTENT &&
+         encoded.size() < decoded.size();
+}
+
 }  // namespace
 
 extern const CodecFunctions kZstdFunctions;
-const CodecFunctions kZstdFunctions = {zstd_bound, zstd_encoder_bytes, make_zstd_state, encode_zstd, decode_zstd};
+const CodecFunctions kZstdFunctions = {zstd_bound,  zstd_encoder_bytes, make_zstd_state,
+                                       encode_zstd, decode_zstd,        decode_foreign_zstd};
 
 }  // namespace mdfs::codec

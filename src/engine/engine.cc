@@ -10,6 +10,7 @@
 #include "engine/map/survey.h"
 #include "engine/map/written_extents.h"
 #include "engine/open_object.h"
+#include "engine/read/frames.h"
 #include "engine/read/loader.h"
 #include "engine/read/reader.h"
 #include "engine/read/window_version.h"
@@ -43,6 +44,7 @@ struct Engine::Parts {
   Loader loader{core};
   WriteBack write_back{core, loader};
   Reader reader{core, loader};
+  Frames frames{core, loader};
   Writer writer{core, loader, write_back};
   Replacer replacer{core, loader, write_back, writer};
   Survey survey{core};
@@ -147,6 +149,18 @@ Status Engine::read_version_parts(WindowVersion& version, std::span<const geomet
                                   const Stop& stop) {
   parts_->core.relocations.note_activity(parts_->core.environment);
   return parts_->reader.read_version_parts(version, parts, into, stop);
+}
+
+Result<std::shared_ptr<StoredFrame>> Engine::stored_frame(OpenObject& object, const geometry::Coord& extent,
+                                                          const Stop& stop) {
+  return parts_->frames.find(object, extent, stop);
+}
+
+std::uint32_t Engine::size_bytes(const StoredFrame& frame) const { return frame.size_bytes(); }
+
+Status Engine::read_frame(StoredFrame& frame, std::uint64_t offset, MutableBytes into, const Stop& stop) {
+  parts_->core.relocations.note_activity(parts_->core.environment);
+  return parts_->frames.read(frame, offset, into, stop);
 }
 
 bool Engine::is_of(const WindowVersion& version, const OpenObject& object) const {

@@ -31,6 +31,9 @@ class OpenObject;
 // last holder, and before the engine.
 class WindowVersion;
 
+// The frame of an extent at one moment, as it is stored (engine/read/frames.h).
+class StoredFrame;
+
 struct CacheStats {
   std::uint64_t bytes = 0, dirty_bytes = 0, hits = 0, misses = 0, evictions = 0, budget_bytes = 0;
 };
@@ -77,6 +80,12 @@ class Engine final {
   // caller bounds their number and their bytes.
   Status read_version_parts(WindowVersion& version, std::span<const geometry::Window> parts, MutableBytes into,
                             const Stop& stop);
+  // The frame of an extent, if the extent is stored as one frame now; else null. Later writes do not change the frame.
+  Result<std::shared_ptr<StoredFrame>> stored_frame(OpenObject& object, const geometry::Coord& extent,
+                                                    const Stop& stop);
+  std::uint32_t size_bytes(const StoredFrame& frame) const;
+  // Bytes of the frame, which lie within it (abort).
+  Status read_frame(StoredFrame& frame, std::uint64_t offset, MutableBytes into, const Stop& stop);
   bool is_of(const WindowVersion& version, const OpenObject& object) const;
   // Starts reading a window's extents into the cache and returns at once. The budget of loads bounds the work.
   void start_window(OpenObject& object, const geometry::Window& window);

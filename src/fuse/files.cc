@@ -67,6 +67,7 @@ void finish_virtual(fuse_req_t req, std::shared_ptr<const Node> node, fuse_file_
   const std::optional<geometry::Window> chunk = handle.chunk;
   const bool starts = can_read(info.flags) && ((is_window && !rendered) || chunk);
   const geometry::Window read = chunk ? *chunk : window;
+  const bool is_decoded = is_window || handle.view->may_cache();
   if (TraceRecorder* const trace = server.trace(); trace != nullptr && starts) {
     handle.traced_window = true;
     trace->window(server.volume(), image, read, false, TraceRecorder::Clock::now(), caller_pid(req));
@@ -77,7 +78,8 @@ void finish_virtual(fuse_req_t req, std::shared_ptr<const Node> node, fuse_file_
     server.volume().release_file(image);
     return;
   }
-  if (starts) (void)server.volume().start_window(image, read);  // an error shows when it is read
+  // An error shows when it is read. The frame of a chunk is read alone.
+  if (starts && is_decoded) (void)server.volume().start_window(image, read);
 }
 
 void open_virtual(fuse_req_t req, fuse_ino_t ino, const fuse_file_info& info) {

@@ -125,6 +125,15 @@ std::optional<std::uint64_t> NodeTable::open_size(NodeId id) const {
   return largest;
 }
 
+bool NodeTable::shows_plain(NodeId id, bool is_stored, std::uint64_t plain_bytes, Clock::time_point now) {
+  if (is_stored && open_size(id) == plain_bytes) return true;
+  const std::lock_guard lock(mutex_);
+  const auto found = entries_.find(id);
+  if (found == entries_.end()) return !is_stored;
+  if (!is_stored) found->second.plain_until = now + kPlainTime;
+  return now < found->second.plain_until;
+}
+
 void NodeTable::note_size(volume::Ino image, std::uint64_t size_bytes) {
   const std::lock_guard lock(mutex_);
   const auto found = images_.find(image);

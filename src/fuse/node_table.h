@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -111,6 +112,13 @@ class NodeTable {
   void note_open(NodeId id, const std::shared_ptr<const views::View>& view);
   std::optional<std::uint64_t> open_size(NodeId id) const;
 
+  // A chunk of an image with a codec is shown as its stored frame, or as a plain frame, which is larger. One that is
+  // not stored is plain. It stays plain for kPlainTime after the last such call, and while a plain frame is open, so
+  // that a write-back between stat(2) and open(2) does not change its size.
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::seconds kPlainTime{5};
+  bool shows_plain(NodeId id, bool is_stored, std::uint64_t plain_bytes, Clock::time_point now);
+
   // The size of the image when names under win/ were handed out, and the names whose window depends on it.
   void note_size(volume::Ino image, std::uint64_t size_bytes);
   std::vector<CachedName> take_names_if_size_changed(volume::Ino image, std::uint64_t size_bytes);
@@ -126,6 +134,7 @@ class NodeTable {
     bool fresh = false;
     std::vector<CachedName> names;
     std::vector<std::weak_ptr<const views::View>> open;
+    Clock::time_point plain_until{};
     std::list<NodeId>::iterator age;
   };
   struct Image {

@@ -204,6 +204,12 @@ struct stat control_attributes(NodeId id) {
   return st;
 }
 
+ShowsPlain shows_plain(Server& server, const Node& node) {
+  return [&server, id = node.id](bool is_stored, std::uint64_t plain_bytes) {
+    return server.nodes().shows_plain(id, is_stored, plain_bytes, NodeTable::Clock::now());
+  };
+}
+
 Result<std::uint64_t> size_of(Server& server, const Node& node) {
   MDFS_TRY_ASSIGN(const volume::ImageInfo info, server.volume().image_info(node.spec.ino));
   if (node.spec.kind == NodeKind::kInfo) return std::uint64_t{views::info_json(info).size()};
@@ -216,7 +222,11 @@ Result<std::uint64_t> size_of(Server& server, const Node& node) {
     MDFS_TRY_ASSIGN(const views::TiffLayout layout, tiff_layout(server.volume(), node.spec.ino));
     return layout.size_bytes();
   }
-  if (node.spec.kind == NodeKind::kZarrFile) return zarr_file_size(server.volume(), node.spec);
+  if (node.spec.kind == NodeKind::kZarrFile) {
+    MDFS_TRY_ASSIGN(const std::uint64_t size, zarr_file_size(server.volume(), node.spec, shows_plain(server, node)));
+    if (node.spec.zarr.kind != views::ZarrKind::kChunk) return size;
+    return std::max(size, server.nodes().open_size(node.id).value_or(0));
+  }
   if (node.spec.kind == NodeKind::kZoomFile) {
     MDFS_TRY_ASSIGN(const views::ShownImage image, shown_image(server.volume(), node.spec.ino));
     MDFS_TRY_ASSIGN(const std::string text, zoom_text(image, node.spec));
@@ -403,7 +413,8 @@ Result<std::unique_ptr<Handle>> open_view(Server& server, std::shared_ptr<const 
     handle->view =
         std::make_shared<views::TiffView>(server.volume(), spec.ino, std::move(layout), server.staging(), caller.uid);
   } else if (spec.kind == NodeKind::kZarrFile) {
-    MDFS_TRY_ASSIGN(handle->view, open_zarr_file(server.volume(), spec, server.staging(), caller.uid));
+    MDFS_TRY_ASSIGN(handle->view, open_zarr_file(server.volume(), spec, server.staging(), caller.uid,
+                                                 shows_plain(server, *node), stop));
     handle->chunk = chunk_window(info.geometry, spec.zarr);
   } else if (is_rendered(spec)) {
     if (can_write(flags)) return Error{Errc::kAccessDenied, kWritable};

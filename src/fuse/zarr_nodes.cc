@@ -9,8 +9,11 @@
 #include <string>
 #include <utility>
 
+#include "base/stop.h"
+#include "codec/plain_frame.h"
 #include "fuse/listing.h"
 #include "geometry/level.h"
+#include "views/frame_chunk.h"
 #include "views/zarr_chunk.h"
 #include "views/zarr_json.h"
 
@@ -47,6 +50,27 @@ Result<LevelOfImage> level_of(volume::Volume& volume, const NodeSpec& spec) {
   level.geometry = level.image;
   for (unsigned n = 0; n < spec.zarr.level; ++n) level.geometry = geometry::geometry_above(std::move(level.geometry));
   return level;
+}
+
+// Chunks are frames of a codec, or else the samples.
+bool has_frames(const Geometry& geometry) { return geometry.codec != geometry::Codec::kRaw; }
+
+std::unique_ptr<views::View> decoded_chunk(volume::Volume& volume, const NodeSpec& spec, const LevelOfImage& level,
+                                           views::StagingPool& pool, std::uint32_t owner) {
+  const geometry::Coord extent = views::extent_of(level.geometry, spec.zarr);
+  if (spec.zarr.level == 0) return std::make_unique<views::ZarrChunk>(volume, spec.ino, level.geometry, extent);
+  const views::ZarrChunk::LevelExtent of{spec.zarr.level, level.geometry, extent};
+  return std::make_unique<views::ZarrChunk>(volume, spec.ino, level.image, of, pool, owner);
+}
+
+// Null if the chunk is shown as a plain frame.
+Result<std::shared_ptr<views::View>> stored_chunk(volume::Volume& volume, const NodeSpec& spec,
+                                                  const Geometry& geometry, const ShowsPlain& plain,
+                                                  const engine::Stop& stop) {
+  MDFS_TRY_ASSIGN(auto stored, views::open_stored_chunk(volume, spec.ino, spec.zarr.level,
+                                                        views::extent_of(geometry, spec.zarr), stop));
+  if (plain(stored != nullptr, codec::plain_frame_bytes(geometry.extent_bytes()))) stored.reset();
+  return stored;
 }
 
 // The numbers of entries of a directory of chunks, from `next` on, at most `limit`.
@@ -146,15 +170,19 @@ NodeSpec staged_spec(std::shared_ptr<StagedFile> file) {
           .staged = file};
 }
 
-Result<std::uint64_t> zarr_file_size(volume::Volume& volume, const NodeSpec& spec) {
+Result<std::uint64_t> zarr_file_size(volume::Volume& volume, const NodeSpec& spec, const ShowsPlain& plain) {
   MDFS_TRY_ASSIGN(const LevelOfImage level, level_of(volume, spec));
   if (spec.zarr.kind == ZarrKind::kGroupMetadata) return views::zarr_group_json(level.image, level.stored).size();
   if (spec.zarr.kind == ZarrKind::kArrayMetadata) return views::zarr_array_json(level.geometry).size();
-  return level.geometry.extent_bytes();
+  if (!has_frames(level.geometry)) return level.geometry.extent_bytes();
+  if (!views::is_inside(level.geometry, spec.zarr)) return std::uint64_t{0};
+  MDFS_TRY_ASSIGN(const auto stored, stored_chunk(volume, spec, level.geometry, plain, is_stopped));
+  return stored ? stored->size_bytes() : codec::plain_frame_bytes(level.geometry.extent_bytes());
 }
 
 Result<std::shared_ptr<views::View>> open_zarr_file(volume::Volume& volume, const NodeSpec& spec,
-                                                    views::StagingPool& pool, std::uint32_t owner) {
+                                                    views::StagingPool& pool, std::uint32_t owner,
+                                                    const ShowsPlain& plain, const engine::Stop& stop) {
   MDFS_TRY_ASSIGN(const LevelOfImage level, level_of(volume, spec));
   const Geometry& geometry = level.geometry;
   if (!views::is_inside(geometry, spec.zarr)) return Error{Errc::kNotFound, spec.canonical + ": outside the image"};
@@ -163,11 +191,11 @@ Result<std::shared_ptr<views::View>> open_zarr_file(volume::Volume& volume, cons
     view = std::make_shared<views::TextView>(views::zarr_group_json(level.image, level.stored));
   } else if (spec.zarr.kind == ZarrKind::kArrayMetadata) {
     view = std::make_shared<views::TextView>(views::zarr_array_json(geometry));
-  } else if (spec.zarr.level == 0) {
-    view = std::make_shared<views::ZarrChunk>(volume, spec.ino, geometry, views::extent_of(geometry, spec.zarr));
+  } else if (!has_frames(geometry)) {
+    view = decoded_chunk(volume, spec, level, pool, owner);
   } else {
-    const views::ZarrChunk::LevelExtent of{spec.zarr.level, geometry, views::extent_of(geometry, spec.zarr)};
-    view = std::make_shared<views::ZarrChunk>(volume, spec.ino, level.image, of, pool, owner);
+    MDFS_TRY_ASSIGN(view, stored_chunk(volume, spec, geometry, plain, stop));
+    if (!view) view = std::make_shared<views::PlainChunk>(decoded_chunk(volume, spec, level, pool, owner));
   }
   return view;
 }

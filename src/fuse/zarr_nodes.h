@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -46,12 +47,16 @@ Result<std::unique_ptr<views::ChunkWriter>> chunk_writer(volume::Volume& volume,
 std::string staged_key(const NodeSpec& directory, std::string_view name);
 NodeSpec staged_spec(std::shared_ptr<StagedFile> file);
 
+// True if the chunk of an image with a codec is shown as a plain frame of this size, even though it may be stored as a
+// frame (NodeTable::shows_plain).
+using ShowsPlain = std::function<bool(bool is_stored, std::uint64_t plain_bytes)>;
 // Exact. The node exists.
-Result<std::uint64_t> zarr_file_size(volume::Volume& volume, const NodeSpec& spec);
+Result<std::uint64_t> zarr_file_size(volume::Volume& volume, const NodeSpec& spec, const ShowsPlain& plain);
 // The node exists, or did a moment ago: kNotFound if the image has become smaller.
 // Computed chunks of levels count against `owner` in the pool.
 Result<std::shared_ptr<views::View>> open_zarr_file(volume::Volume& volume, const NodeSpec& spec,
-                                                    views::StagingPool& pool, std::uint32_t owner);
+                                                    views::StagingPool& pool, std::uint32_t owner,
+                                                    const ShowsPlain& plain, const engine::Stop& stop);
 // The samples of the image that a chunk shows; nothing for other nodes, and for chunks of
 // levels, which the kernel does not cache. The node is inside the image.
 std::optional<geometry::Window> chunk_window(const geometry::Geometry& geometry, const views::ZarrName& name);

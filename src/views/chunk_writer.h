@@ -28,7 +28,8 @@ class ChunkWriter final : public StagedWrite {
   bool empty() const override { return staging_ == nullptr || staging_->written().empty(); }
   bool is_full() const override;
   bool is_complete() const override { return empty() ? !truncated_ : is_full(); }
-  // A chunk is written whole. Samples outside of the image are dropped.
+  // A chunk is written whole: all samples of the extent, of an image with zstd as one frame of them. Samples outside of
+  // the image are dropped.
   Status apply(const engine::Stop& stop = {}) override;
 
   // Of the file that the staged bytes are.
@@ -39,12 +40,16 @@ class ChunkWriter final : public StagedWrite {
  private:
   ChunkWriter(volume::Volume& volume, volume::Ino image, const geometry::Geometry& geometry,
               const geometry::Coord& extent, StagingPool& pool, std::uint32_t owner, bool truncated);
+  bool is_encoded() const { return geometry_.codec != geometry::Codec::kRaw; }
+  Status write_decoded(const engine::WindowSource::Read& decoded, const engine::Stop& stop);
+  Status write_frame(const engine::Stop& stop);
 
   volume::Volume& volume_;
   const volume::Ino image_;
   const geometry::Geometry geometry_;  // of the image when the writer was created
   const geometry::Coord extent_;
   const geometry::Window window_;
+  const std::uint64_t capacity_;  // of the largest chunk in bytes
   StagingPool& pool_;
   const std::uint32_t owner_;
   bool truncated_;

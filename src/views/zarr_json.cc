@@ -141,6 +141,8 @@ OrderedJson codec_chain(const Geometry& geometry, const std::vector<ZarrAxis>& a
   OrderedJson bytes = {{"name", "bytes"}};
   if (geometry::element_bytes(geometry.type) > 1) bytes["configuration"] = {{"endian", "little"}};
   codecs.push_back(std::move(bytes));
+  if (geometry.codec == geometry::Codec::kZstd)  // frames as FORMAT.md demands them
+    codecs.push_back({{"name", "zstd"}, {"configuration", {{"level", geometry.codec_level}, {"checksum", false}}}});
   return codecs;
 }
 

@@ -24,7 +24,7 @@ struct ZarrLevels {
 std::string zarr_group_json(const geometry::Geometry& image, const ZarrLevels& levels);
 // A Zarr v3 array of a level of this geometry, of the shape and with the chunks of zarr_axes(), ending in a newline. A
 // chunk that is missing is zeros. All chunks have one chain of codecs: `transpose`, if there are channels, since they
-// are stored last, and `bytes`.
+// are stored last, `bytes`, and `zstd` for an image with that codec.
 std::string zarr_array_json(const geometry::Geometry& geometry);
 
 }  // namespace mdfs::views

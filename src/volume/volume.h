@@ -177,6 +177,16 @@ class PinnedWindow {
   virtual Status read_parts(std::span<const geometry::Window> parts, MutableBytes into, const engine::Stop& stop) = 0;
 };
 
+// The frame of one extent at one moment, as it is stored. All reads see the same frame, in spite of later writes, or
+// fail with ESTALE. Any thread; must end before the volume.
+class PinnedFrame {
+ public:
+  virtual ~PinnedFrame() = default;
+  virtual std::uint64_t size_bytes() const = 0;
+  // Bytes [offset, offset + into.size()), within the frame (abort).
+  virtual Status read(std::uint64_t offset, MutableBytes into, const engine::Stop& stop) = 0;
+};
+
 // Any thread may call any method. Look-up counts hold inodes, as in FUSE: lookup and every call that makes an entry add
 // one, and forget removes them. open_file and release_file hold inodes as well. Data of an unlinked inode live until
 // both are gone. A crash before that leaves an orphan, which the next mount frees.
@@ -304,6 +314,10 @@ class Volume {
                                           const engine::ReadProgress& progress) = 0;
   // Pins the present state of the window, to be read in parts (PinnedWindow).
   virtual Result<std::unique_ptr<PinnedWindow>> pin_window(Ino ino, const geometry::Window& window) = 0;
+  // The frame of an extent of the image (level 0) or of a stored level. Null if the extent is not stored as one frame
+  // now: dirty or in strips, a hole, not built, in an image without a codec, or outside of the grid.
+  virtual Result<std::unique_ptr<PinnedFrame>> pin_frame(Ino ino, unsigned level, const geometry::Coord& extent,
+                                                         const engine::Stop& stop) = 0;
   virtual Status write_window(Ino ino, const geometry::Window& window, const engine::WindowSource& from,
                               const engine::Stop& stop) = 0;
   Status write_window(Ino ino, const geometry::Window& window, const engine::WindowSource& from) {

@@ -125,6 +125,10 @@ class VolumeImpl final : public MaintainedVolume {
   Result<bool> read_cached_window(Ino ino, const geometry::Window& window, MutableBytes into,
                                   const engine::ReadProgress& progress) override;
   Result<std::unique_ptr<PinnedWindow>> pin_window(Ino ino, const geometry::Window& window) override;
+  Result<std::unique_ptr<PinnedFrame>> pin_frame(Ino ino, unsigned level, const geometry::Coord& extent,
+                                                 const engine::Stop& stop) override;
+  Status read_frame(Ino ino, engine::StoredFrame& frame, std::uint64_t offset, MutableBytes into,
+                    const engine::Stop& stop);
   Status read_pinned(Ino ino, const engine::WindowVersion& version,
                      const std::function<Status(engine::Engine& engine)>& read);
   using Volume::write_window;

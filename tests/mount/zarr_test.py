@@ -3,12 +3,16 @@
 import ctypes
 import errno
 import json
+import mmap
 import os
 import pathlib
 import random
 import shutil
+import subprocess
 import sys
+import tarfile
 import tempfile
+import threading
 import time
 
 import harness
@@ -43,16 +47,17 @@ class Model:
         self.path = path
         self.rng = rng
         self.random = random.Random(int(rng.integers(1 << 30)))
-        rank = self.random.randint(1, 3)
-        self.axes = self.random.choice({1: ["x", "t"], 2: ["yx", "ty"], 3: ["zyx", "tyx"]}[rank])
+        rank = self.random.randint(1, 5)
+        self.axes = self.random.choice({1: ["x", "t"], 2: ["yx", "ty"], 3: ["zyx", "tyx"], 4: ["tzyx", "czyx"],
+                                        5: ["tczyx", "abzyx"]}[rank])
         self.element = self.random.choice(list(harness.NUMPY))
-        self.channels = self.random.choice([1, 1, 2, 3, 4])
-        sides = {1: (1, 9000), 2: (1, 90), 3: (1, 24)}[rank]
+        self.channels = 1 if "c" in self.axes else self.random.choice([1, 1, 2, 3, 4])
+        sides = {1: (1, 9000), 2: (1, 90), 3: (1, 24), 4: (1, 9), 5: (1, 6)}[rank]
         shape = [self.random.randint(*sides) for _ in range(rank)]
         extent = [self.random.randint(1, max(1, side)) if rank > 1 else self.random.randint(64, 4096)
                   for side in shape]
         while np.prod(extent) * self.channels * np.dtype(harness.NUMPY[self.element]).itemsize < 64:
-            extent[-1] *= 2  # the smallest extents
+            extent[0] *= 2  # the smallest extents; along other axes, what lies behind the image is cut
         self.codec = self.random.choice([0, 1])
         make_image(path, shape, element=self.element, channels=self.channels, codec=self.codec, extent=extent,
                    axes=self.axes)
@@ -240,6 +245,7 @@ class Zarr(harness.MountTest):
 
     def test_an_image_of_another_size_has_the_metadata_and_the_chunks_of_that(self):
         data = self.filled("film", (6, 20, 30), channels=3, axes="tyx", extent=(2, 8, 16))
+        self.stored()
         array = ZarrArray(self.at("film@/ome.zarr/0"))
         held = array.file_of((2, 0, 0, 0))
         self.assertEqual(os.stat(held).st_size, len(read_all(held)))
@@ -266,8 +272,186 @@ class Zarr(harness.MountTest):
             np.testing.assert_array_equal(array.decoded(head + rest), data[:2048, :2048])
             self.check(path, np.zeros_like(data), "yx")
 
+    def stored(self):
+        """The bytes of all disks."""
+        run(harness.MDFS, "volume", "sync", self.volume.path)
+        return [read_all(disk) for disk in self.volume.disks]
+
+    def test_a_chunk_is_the_frame_that_is_on_a_disk(self):
+        data = self.filled("scan", (200, 300), "u16", extent=(64, 64))  # noise: each frame is another one
+        array = ZarrArray(self.at("scan@/ome.zarr/0"))
+        self.assertEqual(array.codecs[-1], {"name": "zstd", "configuration": {"level": 3, "checksum": False}})
+        disks = self.stored()
+        for key in array.keys():
+            frame = array.stored(key)
+            self.assertEqual(os.stat(array.file_of(key)).st_size, len(frame))
+            self.assertEqual(sum(disk.count(frame) for disk in disks), 1, key)
+        self.check(self.at("scan"), data, "yx")
+        raw = self.filled("raw", (200, 300), "u16", extent=(64, 64), codec=0)
+        array = self.check(self.at("raw"), raw, "yx")[0]
+        self.assertEqual([codec["name"] for codec in array.codecs], ["bytes"])
+        self.assertEqual(os.stat(array.file_of((3, 4))).st_size, 64 * 64 * 2)
+
+    def test_a_dirty_chunk_has_one_size_until_its_frame_is_stored(self):
+        data = self.filled("scan", (128, 128), extent=(64, 64))
+        self.stored()
+        array = ZarrArray(self.at("scan@/ome.zarr/0"))
+        before = array.stored((0, 0))
+        data[3, 5:50] = 9
+        with open(self.at("scan"), "r+b") as file:
+            file.seek(3 * 128 + 5)
+            file.write(bytes([9]) * 45)
+        size = os.stat(array.file_of((0, 0))).st_size
+        self.assertEqual(size, 9 + 3 + 64 * 64)  # not compressed
+        self.assertEqual(os.stat(array.file_of((0, 0))).st_blocks, -(-size // 512))
+        self.stored()
+        plain = read_all(array.file_of((0, 0)))
+        self.assertEqual(len(plain), size)
+        np.testing.assert_array_equal(array.decoded(plain), data[:64, :64])
+        with open(array.file_of((0, 0)), "rb") as file:  # plain for all, as long as it is open
+            time.sleep(6)
+            np.testing.assert_array_equal(array.load((0, 0)), data[:64, :64])
+            self.assertEqual(file.read(), plain)
+        frame = array.stored((0, 0))
+        self.assertNotIn(frame, (before, plain))
+        np.testing.assert_array_equal(array.decoded(frame), data[:64, :64])
+        self.check(self.at("scan"), data, "yx")
+
+    def test_archives_taken_while_a_writer_goes_on_have_every_other_chunk(self):
+        shape, rows = (640, 1024), 8  # of chunks that do not change while an archive is taken
+        make_image(self.at("scan"), shape, extent=(64, 64))
+        rng = np.random.default_rng(7)
+        mirror = os.path.join(self.volume.path, ".mdfs/img", os.path.basename(self.dir), "scan/ome.zarr")
+        done, failed = threading.Event(), []
+
+        def go_on():  # the lower rows change, and all that is dirty is written back
+            noise = np.random.default_rng(8)
+            try:
+                while not done.is_set():
+                    write_all(self.at("scan@/win/y512+128.raw"), noise.integers(0, 200, 128 * 1024, "u1").tobytes())
+                    done.wait(0.05)
+                    run(MDFS, "volume", "sync", self.volume.path)
+            except Exception as error:  # pylint: disable=broad-except
+                failed.append(error)
+
+        def by_tar(to):
+            tar = subprocess.run(["tar", "-cf", f"{to}/a.tar", "-C", os.path.dirname(mirror), "ome.zarr"],
+                                 capture_output=True, text=True, check=False)
+            self.assertIn(tar.returncode, (0, 1), tar.stderr)  # 1: the image has changed
+            run("tar", "-xf", f"{to}/a.tar", "-C", to)
+
+        def by_tarfile(to):
+            def unchanged(info):  # the module fails at a file that has become smaller since
+                return None if info.name in ("ome.zarr/0/c/8", "ome.zarr/0/c/9") else info
+
+            with tarfile.open(f"{to}/a.tar", "w") as archive:
+                archive.add(mirror, "ome.zarr", filter=unchanged)
+            run("tar", "-xf", f"{to}/a.tar", "-C", to)
+
+        def by_copytree(to):
+            shutil.copytree(mirror, f"{to}/ome.zarr")
+
+        programs = {"tar": by_tar, "tarfile": by_tarfile, "copytree": by_copytree,
+                    "cp": lambda to: run("cp", "-r", mirror, to), "cp -a": lambda to: run("cp", "-a", mirror, to)}
+        if shutil.which("rsync"):
+            programs["rsync"] = lambda to: run("rsync", "-r", mirror, to)
+        writer = threading.Thread(target=go_on)
+        plain = set()
+        try:
+            for number in range(3):
+                if number == 2:  # all that was written by write(2) is dirty
+                    done.set()
+                    writer.join()
+                for name, take in programs.items():
+                    upper = rng.integers(0, 200, (512, 1024), "u1")
+                    write_all(self.at("scan@/win/y0+512.raw"), upper.tobytes())
+                    with open(self.at("scan"), "r+b") as file:  # dirty extents
+                        upper[:, 500:1000] = number + 1
+                        for y in range(512):
+                            file.seek(y * 1024 + 500)
+                            file.write(upper[y, 500:1000].tobytes())
+                    if writer.ident is None:
+                        writer.start()
+                    with self.subTest(program=name, number=number), tempfile.TemporaryDirectory() as to:
+                        take(to)
+                        array = ZarrArray(f"{to}/ome.zarr/0")
+                        for key in array.keys():
+                            if key[0] < rows:
+                                part = upper[key[0] * 64:key[0] * 64 + 64, key[1] * 64:key[1] * 64 + 64]
+                                np.testing.assert_array_equal(array.load(key), part, str(key))
+                                if os.stat(array.file_of(key)).st_size == 9 + 3 + 64 * 64:
+                                    plain.add((name, number, key))
+            self.assertEqual(failed, [])
+            print(len(plain), "of", len(programs) * 3 * 128, "chunks were dirty", flush=True)
+        finally:
+            done.set()
+            if writer.is_alive():
+                writer.join()
+
+    def test_readers_of_two_versions_have_both_whole(self):
+        data = self.filled("scan", (1024, 1024), extent=(1024, 1024))
+        array = ZarrArray(self.at("scan@/ome.zarr/0"))
+        for value in (None, 7, None):  # a large frame, a small one, a large one
+            with open(array.file_of((0, 0)), "rb", buffering=0) as old:
+                size = os.fstat(old.fileno()).st_size
+                first = old.read(20)
+                new = np.full_like(data, value) if value else np.random.default_rng(1).integers(
+                    0, 200, data.shape).astype("u1")
+                write_all(self.at("scan@/win/all.raw"), new.tobytes())
+                with open(array.file_of((0, 0)), "rb", buffering=0) as other:
+                    self.assertGreaterEqual(os.fstat(old.fileno()).st_size, size)
+                    np.testing.assert_array_equal(array.decoded(other.readall()), new)
+                    self.stored()  # the blocks of the old frame would be free after some commits
+                    rest = old.readall()
+                np.testing.assert_array_equal(array.decoded(first + rest), data)
+                data = new
+
+    def test_chunks_of_extents_in_strips_are_frames(self):
+        make_image(self.at("film"), (0, 40, 50), axes="tyx", extent=(8, 20, 50))
+        frames = np.random.default_rng(2).integers(0, 200, (20, 40, 50)).astype("u1")
+        array_path = self.at("film@/ome.zarr/0")
+        with open(self.at("film"), "ab") as file:
+            for number, frame in enumerate(frames):
+                file.write(frame.tobytes())
+                file.flush()
+                os.fsync(file.fileno())
+                np.testing.assert_array_equal(ZarrArray(array_path).read(), frames[:number + 1])
+
+    def test_a_large_chunk_is_read_in_any_pieces(self):
+        data = self.filled("scan", (4096, 4096), extent=(4096, 4096))
+        array = ZarrArray(self.at("scan@/ome.zarr/0"))
+        whole = read_all(array.file_of((0, 0)))
+        np.testing.assert_array_equal(array.decoded(whole), data)
+        rng = random.Random(4)
+        with open(array.file_of((0, 0)), "rb", buffering=0) as file:
+            for _ in range(200):
+                at, count = rng.randrange(len(whole) + 100), rng.randint(1, 3 << 20)
+                self.assertEqual(os.pread(file.fileno(), count, at), whole[at:at + count])
+            self.assertEqual(os.lseek(file.fileno(), 0, os.SEEK_END), len(whole))
+        with open(array.file_of((0, 0)), "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+            self.assertEqual(mapped[:], whole)
+
+    def test_a_damaged_frame_is_an_error(self):
+        volume = harness.Mounted(disks=1)
+        self.addCleanup(volume.remove)
+        path = f"{volume.path}/scan"
+        make_image(path, (64, 64), extent=(64, 64))
+        write_all(path, np.random.default_rng(3).integers(0, 200, (64, 64)).astype("u1").tobytes())
+        run(harness.MDFS, "volume", "sync", volume.path)
+        frame = read_all(f"{path}@/ome.zarr/0/c/0/0")
+        volume.unmount()
+        stored = read_all(volume.disks[0])
+        at = stored.index(frame)
+        with open(volume.disks[0], "r+b") as disk:
+            disk.seek(at + len(frame) // 2)
+            disk.write(bytes([stored[at + len(frame) // 2] ^ 1]))
+        volume.mount()
+        self.assertErrno(errno.EIO, read_all, f"{path}@/ome.zarr/0/c/0/0")
+        volume.unmount()
+
     def test_metadata_and_names_are_read_only(self):
         self.filled("scan", (40, 70), extent=(16, 16))
+        self.stored()
         chunk = self.at("scan@/ome.zarr/0/c/2/4")
         before = read_all(chunk)
         for path in (self.at("scan@/ome.zarr/zarr.json"), self.at("scan@/ome.zarr/0/zarr.json")):

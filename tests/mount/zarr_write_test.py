@@ -21,7 +21,7 @@ except ImportError:
     raise SystemExit(harness.SKIP)
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
-from zarr_reader import ZarrArray, in_array_order  # noqa: E402  the path comes first
+from zarr_reader import ZarrArray, in_array_order, with_zstd  # noqa: E402  the path comes first
 
 F_OFD_SETLKW = 38
 
@@ -201,6 +201,56 @@ class ZarrWrite(harness.MountTest):
         os.unlink(partial)
         write_all(array.file_of((2, 2)), b"")
         np.testing.assert_array_equal(array.load((2, 2))[:8, :], samples[32:40, 32:48])
+
+    def test_what_is_not_one_frame_of_the_chunk_is_refused_and_changes_nothing(self):
+        samples = self.image("scan", (40, 70), extent=(16, 16), codec=1)
+        array = self.array_of("scan")
+        good = array.encoded(np.full((16, 16), 5, "u1"))
+        skippable = b"\x50\x2a\x4d\x18\x02\0\0\0ab"
+        magic = b"\x28\xb5\x2f\xfd"
+        rle = b"\x03\x08\0\x07"  # a last block of 256 sevens
+        hostile = {
+            "empty frame": with_zstd(b""), "raw samples": bytes([5]) * 256, "two frames": good + good,
+            "bytes behind it": good + b"\0", "skippable behind it": good + skippable,
+            "skippable before it": skippable + good, "only skippable": skippable, "cut short": good[:-1],
+            "garbage": os.urandom(256), "one byte": b"\x28", "fewer samples": with_zstd(bytes(255)),
+            "more samples": with_zstd(bytes(257)), "a bomb": with_zstd(bytes(64 << 20)),
+            "dictionary": magic + b"\x61\x09\0\0" + rle, "window of 2^31": magic + b"\0" + bytes([21 << 3]) + rle,
+            "window of 2^41": magic + b"\0" + bytes([31 << 3]) + rle,
+            "content size of 2^63": magic + b"\xe0" + bytes(7) + b"\x80" + rle, "too long": bytes(100000)}
+        for name, data in hostile.items():
+            for client, write in CLIENTS.items():
+                with self.subTest(client=client, data=name):
+                    with self.assertRaises(OSError) as refused:
+                        write(array.file_of((1, 1)), data)
+                    self.assertIn(refused.exception.errno, (errno.EINVAL, errno.EFBIG))
+        np.testing.assert_array_equal(array.read(), samples)
+        # Of other encoders: with a checksum, without a content size, of a level of their own.
+        allowed = {"one segment": magic + b"\x60\0\0" + rle, "no content size": magic + b"\0\x58" + rle,
+                   "level 19": with_zstd(bytes([7]) * 256, 19), "level -5": with_zstd(bytes([7]) * 256, -5)}
+        for name, data in allowed.items():
+            for client, write in CLIENTS.items():
+                with self.subTest(client=client, data=name):
+                    write(array.file_of((1, 1)), array.encoded(np.full((16, 16), 5, "u1")))
+                    write(array.file_of((1, 1)), data)
+                    np.testing.assert_array_equal(array.load((1, 1)), 7)
+
+    def test_a_writer_that_begins_again_writes_the_last_frame_only(self):
+        samples = self.image("scan", (40, 70), extent=(16, 16), codec=1)
+        array = self.array_of("scan")
+        frames = [array.encoded(np.full((16, 16), value, "u1")) for value in (5, 6)]
+        noise = array.encoded(np.random.default_rng(1).integers(0, 200, (16, 16)))
+        for flags in (os.O_WRONLY, os.O_RDWR, os.O_WRONLY | os.O_TRUNC):
+            for frame in frames:  # the second time the extent is dirty, or stored
+                fd = os.open(array.file_of((1, 1)), flags)
+                os.write(fd, noise)
+                os.ftruncate(fd, 0)
+                os.lseek(fd, 0, os.SEEK_SET)
+                os.write(fd, frame)
+                os.close(fd)
+                np.testing.assert_array_equal(array.decoded(frame), array.load((1, 1)))
+        samples[16:32, 16:32] = 6
+        np.testing.assert_array_equal(array.read(), samples)
 
     def test_what_is_not_a_chunk_yet_is_in_no_list_and_in_no_sample(self):
         samples = self.image("scan", (40, 70), extent=(16, 16))

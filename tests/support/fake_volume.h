@@ -110,6 +110,11 @@ class FakeVolume final : public volume::Volume {
     return false;
   }
   Result<std::unique_ptr<volume::PinnedWindow>> pin_window(volume::Ino ino, const geometry::Window& window) override;
+  // No extent is stored as a frame.
+  Result<std::unique_ptr<volume::PinnedFrame>> pin_frame(volume::Ino, unsigned, const geometry::Coord&,
+                                                         const engine::Stop&) override {
+    return std::unique_ptr<volume::PinnedFrame>();
+  }
   // From now on reads of windows that are pinned end with the error of ESTALE.
   void give_up_pinned() { ++given_up_; }
   using Volume::write_window;

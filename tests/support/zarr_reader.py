@@ -3,11 +3,12 @@
 It knows the codecs transpose, bytes and zstd, refuses all others, and reads the files that the keys name.
 """
 # SPDX-License-Identifier: Apache-2.0
+import ctypes
 import itertools
 import json
+import math
 import os
-import subprocess
-import tempfile
+import time
 
 import numpy as np
 
@@ -17,16 +18,30 @@ def load_json(path):
         return json.load(file)
 
 
-def without_zstd(data):
-    return subprocess.run(["zstd", "-dcq"], input=data, capture_output=True, check=True).stdout
+ZSTD = ctypes.CDLL("libzstd.so.1")
+for function in ("ZSTD_compressBound", "ZSTD_compress", "ZSTD_decompress", "ZSTD_findFrameCompressedSize"):
+    getattr(ZSTD, function).restype = ctypes.c_size_t
+ZSTD.ZSTD_getFrameContentSize.restype = ctypes.c_uint64
 
 
-def with_zstd(data):
+def without_zstd(data, size):
+    """The content, of so many bytes, of exactly one frame with its content size, without dictionary and checksum."""
+    length = ctypes.c_size_t(len(data))
+    assert data[:4] == b"\x28\xb5\x2f\xfd" and data[4] & 0x07 == 0, data[:8]
+    assert ZSTD.ZSTD_findFrameCompressedSize(data, length) == len(data)
+    assert ZSTD.ZSTD_getFrameContentSize(data, length) == size
+    content = ctypes.create_string_buffer(size)
+    assert ZSTD.ZSTD_decompress(content, ctypes.c_size_t(size), data, length) == size
+    return content.raw
+
+
+def with_zstd(data, level=3):
     """One frame with its content size, without a checksum."""
-    with tempfile.NamedTemporaryFile() as file:
-        file.write(data)
-        file.flush()
-        return subprocess.run(["zstd", "-cq", "--no-check", file.name], capture_output=True, check=True).stdout
+    room = ZSTD.ZSTD_compressBound(ctypes.c_size_t(len(data)))
+    frame = ctypes.create_string_buffer(room)
+    size = ZSTD.ZSTD_compress(frame, ctypes.c_size_t(room), data, ctypes.c_size_t(len(data)), level)
+    assert size <= room
+    return frame.raw[:size]
 
 
 class ZarrArray:
@@ -58,7 +73,7 @@ class ZarrArray:
         for codec in reversed(self.codecs):
             name, configuration = codec["name"], codec.get("configuration", {})
             if name == "zstd":
-                data = without_zstd(data)
+                data = without_zstd(data, math.prod(self.chunk) * self.type.itemsize)
             elif name == "bytes":
                 assert self.type.itemsize == 1 or configuration == {"endian": "little"}
                 data = np.frombuffer(data, self.type)
@@ -85,11 +100,24 @@ class ZarrArray:
                 raise ValueError(f"codec {codec['name']}")
         return data
 
+    def stored(self, key, seconds=30):
+        """The bytes of a chunk once its file is the frame that is stored."""
+        size = math.prod(self.chunk) * self.type.itemsize
+        plain = 9 + 3 * -(-size // (128 << 10)) + size
+        end = time.monotonic() + seconds
+        while os.stat(self.file_of(key)).st_size == plain:
+            assert time.monotonic() < end, key
+            time.sleep(0.1)
+        with open(self.file_of(key), "rb") as file:
+            return file.read()
+
     def load(self, key):
-        """One chunk, or None if it is missing. Checks that the size by name is that of the bytes."""
+        """One chunk, or None if it is missing. Checks that the sizes by name and of the open file are those of the
+        bytes."""
         try:
+            size = os.stat(self.file_of(key)).st_size
             with open(self.file_of(key), "rb") as file:
-                size = os.fstat(file.fileno()).st_size
+                assert os.fstat(file.fileno()).st_size == size, key
                 data = file.read()
         except FileNotFoundError:
             return None

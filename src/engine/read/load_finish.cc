@@ -99,7 +99,8 @@ void LoadOperation::finish(Fetch& fetch) {
   BufferRef decoded;
   Status status = std::move(fetch.status);
   if (status.ok() && (fetch.stored || fetch.strips)) status = verify(fetch);
-  if (status.ok() && fetch.stored && object_.is_image() && !object_.is_raw()) status = decode(fetch, decoded);
+  const bool decodes = fetch.stored && object_.is_image() && !object_.is_raw() && !fetch.as_frame;
+  if (status.ok() && decodes) status = decode(fetch, decoded);
   if (status.ok() && fetch.strips) overlay_strips(fetch, decoded);
   if (!status.ok()) {
     fetch.stored = BufferRef();
@@ -124,7 +125,10 @@ void LoadOperation::finish(Fetch& fetch) {
   BufferRef buffer;
   {
     const std::lock_guard lock(block.mutex);
-    if (fetch.inline_bytes) {
+    if (fetch.as_frame) {
+      block.buffer = fetch.stored;
+      block.complete = true;
+    } else if (fetch.inline_bytes) {
       put_inline(fetch, block);
     } else if (!object_.is_image()) {
       block.known_on_disk = block.known_on_disk || !fetch.cell.empty();

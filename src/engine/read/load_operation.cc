@@ -190,7 +190,7 @@ void LoadOperation::prepare(std::uint32_t number, std::vector<Segment>& segments
   if (object_.is_raw()) return prepare_raw(number, segments);
   if (!fetch.extent.has_record()) return;
   const std::size_t bytes = align_up(fetch.extent.record.stored_bytes, device::kAlignment);
-  fetch.stored = core_.cache.acquire(bytes, Use::kBrief);
+  fetch.stored = core_.cache.acquire(bytes, fetch.as_frame ? Use::kLasting : Use::kBrief);
   append_segments(fetch.extent.record.runs, object_.block_size, 0, bytes, fetch.stored.data(), number, segments);
 }
 

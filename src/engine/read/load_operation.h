@@ -21,6 +21,7 @@ struct Fetch {
   std::size_t want = 0;
   std::vector<std::uint32_t> parts;    // numbers of the parts to load, ascending
   const MappedExtent* kept = nullptr;  // the record to use instead of a look-up
+  bool as_frame = false;               // the block gets the record's frame as it is stored
 
   // Found in the tree:
   MappedExtent extent;

@@ -51,6 +51,7 @@ LockOutcome lock_missing(const OpenObject& object, const Want& want, std::size_t
   fetch->coord = want.coord;
   fetch->want = number;
   fetch->kept = want.stored;
+  fetch->as_frame = want.as_frame;
   fetch->parts = missing_parts(object, block, want.ranges);
   return LockOutcome::kLocked;
 }

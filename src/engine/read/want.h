@@ -19,6 +19,8 @@ struct Want {
   std::vector<ByteRanges::Range> ranges;  // whole parts, which are the unit of loading
   // The record of a cache block that a version keeps; the tree may have another by now.
   const MappedExtent* stored = nullptr;
+  // The cache block gets the frame of `stored`, verified and not decoded.
+  bool as_frame = false;
 };
 
 // Called once for each want that has all its bytes, by any working thread, without a lock held. The buffer is that of

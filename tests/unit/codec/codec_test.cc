@@ -6,7 +6,9 @@
 #include <rapidcheck/gtest.h>
 #include <zstd.h>
 
+#include <memory>
 #include <random>
+#include <string>
 #include <thread>
 
 namespace mdfs::codec {
@@ -144,6 +146,125 @@ TEST(CodecTest, ThreadsDoNotDisturbEachOther) {
       }
     });
   for (std::thread& thread : threads) thread.join();
+}
+
+// ---- frames of other programs
+
+// As zstd makes them with these parameters, of a size that it is told or not.
+ByteVector foreign(const ByteVector& bytes, std::initializer_list<std::pair<ZSTD_cParameter, int>> parameters,
+                   bool size_known = true) {
+  const std::unique_ptr<ZSTD_CCtx, decltype(&ZSTD_freeCCtx)> context(ZSTD_createCCtx(), ZSTD_freeCCtx);
+  for (const auto& [parameter, value] : parameters)
+    EXPECT_FALSE(ZSTD_isError(ZSTD_CCtx_setParameter(context.get(), parameter, value)));
+  const std::size_t told = size_known ? ZSTD_CCtx_setPledgedSrcSize(context.get(), bytes.size()) : 0;
+  EXPECT_FALSE(ZSTD_isError(told));
+  ByteVector out(ZSTD_compressBound(bytes.size()) + 64);
+  ZSTD_outBuffer to{out.data(), out.size(), 0};
+  for (std::size_t at = 0; at < bytes.size();) {  // in pieces, so that zstd does not learn the size by itself
+    const std::size_t count = std::min<std::size_t>(bytes.size() - at, 1000);
+    ZSTD_inBuffer from{bytes.data() + at, count, 0};
+    while (from.pos < from.size)
+      EXPECT_FALSE(ZSTD_isError(ZSTD_compressStream2(context.get(), &to, &from, ZSTD_e_continue)));
+    at += count;
+  }
+  ZSTD_inBuffer nothing{nullptr, 0, 0};
+  EXPECT_EQ(ZSTD_compressStream2(context.get(), &to, &nothing, ZSTD_e_end), 0u);
+  out.resize(to.pos);
+  return out;
+}
+
+ByteVector skippable() {
+  return {std::byte{0x50}, std::byte{0x2a}, std::byte{0x4d}, std::byte{0x18}, std::byte{2},
+          std::byte{0},    std::byte{0},    std::byte{0},    std::byte{1},    std::byte{1}};
+}
+
+ByteVector joined(const ByteVector& one, const ByteVector& other) {
+  ByteVector both = one;
+  both.insert(both.end(), other.begin(), other.end());
+  return both;
+}
+
+// The name of the check that refuses it, or "stored" or "decoded".
+std::string outcome_of(const ByteVector& frame, const ByteVector& expected) {
+  ByteVector back(expected.size() + 8, std::byte{0xee});
+  const auto stored = decode_foreign(Codec::kZstd, frame, MutableBytes(back).first(expected.size()));
+  for (std::size_t i = expected.size(); i < back.size(); ++i) EXPECT_EQ(back[i], std::byte{0xee});
+  if (!stored.ok()) {
+    EXPECT_EQ(stored.error().code, Errc::kCorrupt);
+    return stored.error().where;
+  }
+  back.resize(expected.size());
+  EXPECT_EQ(back, expected);
+  return *stored ? "stored" : "decoded";
+}
+
+TEST(ForeignFrame, AFrameAsTheFormatDemandsItMayBeStored) {
+  const ByteVector bytes = sample(3);
+  EXPECT_EQ(outcome_of(foreign(bytes, {}), bytes), "stored");
+  EXPECT_EQ(outcome_of(encoded(Codec::kZstd, -7, bytes), bytes), "stored");
+  EXPECT_EQ(outcome_of(foreign(bytes, {{ZSTD_c_compressionLevel, 22}}), bytes), "stored");
+  EXPECT_EQ(outcome_of(foreign(bytes, {{ZSTD_c_checksumFlag, 1}}), bytes), "decoded");
+  EXPECT_EQ(outcome_of(foreign(bytes, {}, false), bytes), "decoded");
+  EXPECT_EQ(outcome_of(foreign(bytes, {{ZSTD_c_windowLog, 25}}, false), bytes), "decoded");
+  ByteVector back(bytes.size());
+  EXPECT_TRUE(*decode_foreign(Codec::kRaw, bytes, back));
+  EXPECT_EQ(back, bytes);
+  EXPECT_EQ(decode_foreign(Codec::kRaw, ByteVector(bytes.size() - 1), back).error().where, "codec.raw-size");
+}
+
+TEST(ForeignFrame, WhatIsNotOneFrameOfTheExtentIsRefused) {
+  const ByteVector bytes = sample(4);
+  const ByteVector frame = foreign(bytes, {});
+  EXPECT_EQ(outcome_of({}, bytes), "codec.frame");
+  EXPECT_EQ(outcome_of(bytes, bytes), "codec.frame");
+  EXPECT_EQ(outcome_of(joined(frame, frame), bytes), "codec.frame");
+  EXPECT_EQ(outcome_of(joined(frame, {std::byte{0}}), bytes), "codec.frame");
+  EXPECT_EQ(outcome_of(joined(frame, skippable()), bytes), "codec.frame");
+  EXPECT_EQ(outcome_of(joined(skippable(), frame), bytes), "codec.frame");
+  EXPECT_EQ(outcome_of(skippable(), bytes), "codec.frame");
+  for (const std::size_t size : {std::size_t{3}, std::size_t{4}, std::size_t{7}, frame.size() / 2, frame.size() - 1})
+    EXPECT_EQ(outcome_of({frame.begin(), frame.begin() + static_cast<std::ptrdiff_t>(size)}, bytes), "codec.frame");
+  for (const int more : {-1, 1}) {
+    const ByteVector other(bytes.size() + static_cast<std::size_t>(more), std::byte{5});
+    EXPECT_EQ(outcome_of(foreign(other, {}), bytes), "codec.content-size");
+    EXPECT_EQ(outcome_of(foreign(other, {}, false), bytes), "codec.content");
+  }
+  ByteVector damaged = foreign(bytes, {{ZSTD_c_checksumFlag, 1}});
+  damaged.back() ^= std::byte{1};
+  EXPECT_EQ(outcome_of(damaged, bytes), "codec.content");
+}
+
+TEST(ForeignFrame, ABombADictionaryAndALargeWindowAreRefused) {
+  const ByteVector bytes(1000, std::byte{7});
+  const ByteVector large(64u << 20, std::byte{7});
+  EXPECT_EQ(outcome_of(foreign(large, {}), bytes), "codec.content-size");
+  EXPECT_EQ(outcome_of(foreign(large, {}, false), bytes), "codec.content");
+  // Magic, descriptor (a dictionary of one byte, one segment, size of one byte), dictionary 9, size, an RLE block.
+  const auto frame = [](std::initializer_list<int> rest) {
+    ByteVector all = {std::byte{0x28}, std::byte{0xb5}, std::byte{0x2f}, std::byte{0xfd}};
+    for (const int byte : rest) all.push_back(static_cast<std::byte>(byte));
+    return all;
+  };
+  const ByteVector short_bytes(100, std::byte{7});
+  EXPECT_EQ(outcome_of(frame({0x20, 100, 0x23, 3, 0, 7}), short_bytes), "stored");
+  EXPECT_EQ(outcome_of(frame({0x21, 9, 100, 0x23, 3, 0, 7}), short_bytes), "codec.frame");
+  // A window of 2^27 bytes, of a little more, of 2^31, and of more than zstd knows; no content size.
+  EXPECT_EQ(outcome_of(frame({0x00, 17 << 3, 0x23, 3, 0, 7}), short_bytes), "decoded");
+  EXPECT_EQ(outcome_of(frame({0x00, 17 << 3 | 1, 0x23, 3, 0, 7}), short_bytes), "codec.window");
+  EXPECT_EQ(outcome_of(frame({0x00, 21 << 3, 0x23, 3, 0, 7}), short_bytes), "codec.window");
+  EXPECT_EQ(outcome_of(frame({0x00, 31 << 3, 0x23, 3, 0, 7}), short_bytes), "codec.frame");
+  // A content size of 2^63 that is not there.
+  EXPECT_EQ(outcome_of(frame({0xe0, 0, 0, 0, 0, 0, 0, 0, 0x80, 0x23, 3, 0, 7}), short_bytes), "codec.content-size");
+}
+
+RC_GTEST_PROP(ForeignFrame, AnyDamageIsRefusedOrDecodesToTheSize, (std::uint64_t seed)) {
+  std::mt19937_64 generator(seed);
+  const ByteVector bytes = sample(seed);
+  ByteVector frame = foreign(bytes, {{ZSTD_c_checksumFlag, static_cast<int>(seed % 2)}}, seed % 3 == 0);
+  for (int i = 0; i < 3; ++i) frame[generator() % (i == 0 ? 14 : frame.size())] = static_cast<std::byte>(generator());
+  ByteVector back(bytes.size() + 16, std::byte{0xee});
+  (void)decode_foreign(Codec::kZstd, frame, MutableBytes(back).first(bytes.size()));
+  for (std::size_t i = bytes.size(); i < back.size(); ++i) RC_ASSERT(back[i] == std::byte{0xee});
 }
 
 }  // namespace

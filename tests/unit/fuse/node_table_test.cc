@@ -105,5 +105,48 @@ TEST(NodeTable, TheOldestNodesAreAskedForFirst) {
   EXPECT_EQ(table.take_oldest_names(2).at(0).name, "2");
 }
 
+TEST(NodeTable, AnOpenNodeHasTheSizeOfItsLargestOpenView) {
+  NodeTable table;
+  const auto node = table.look_up(window(20, "a"));
+  EXPECT_FALSE(table.open_size(node->id));
+  auto small = std::make_shared<views::TextView>("abc");
+  auto large = std::make_shared<views::TextView>("abcdefg");
+  table.note_open(node->id, large);
+  table.note_open(node->id, small);
+  EXPECT_EQ(table.open_size(node->id), 7u);
+  large.reset();
+  EXPECT_EQ(table.open_size(node->id), 3u);
+  small.reset();
+  EXPECT_FALSE(table.open_size(node->id));
+  table.note_open(node->id + 1, std::make_shared<views::TextView>("x"));  // no such node
+  EXPECT_FALSE(table.open_size(node->id + 1));
+}
+
+TEST(NodeTable, AChunkStaysPlainForAWhileAndWhileAPlainFrameIsOpen) {
+  NodeTable table;
+  const auto node = table.look_up(window(20, "a"));
+  const auto now = NodeTable::Clock::now();
+  const auto later = now + NodeTable::kPlainTime;
+  const auto shows_plain = [&](bool is_stored, NodeTable::Clock::time_point when) {
+    return table.shows_plain(node->id, is_stored, 4, when);
+  };
+  EXPECT_FALSE(shows_plain(true, now));
+  EXPECT_TRUE(shows_plain(false, now));
+  EXPECT_TRUE(shows_plain(true, later - std::chrono::seconds(1)));
+  EXPECT_FALSE(shows_plain(true, later)) << "a question about a stored frame changes nothing";
+  EXPECT_TRUE(shows_plain(false, later));
+
+  auto other = std::make_shared<views::TextView>("abc");
+  auto plain = std::make_shared<views::TextView>("abcd");
+  table.note_open(node->id, other);
+  EXPECT_FALSE(shows_plain(true, later + NodeTable::kPlainTime));
+  table.note_open(node->id, plain);
+  EXPECT_TRUE(shows_plain(true, later + NodeTable::kPlainTime));
+  plain.reset();
+  EXPECT_FALSE(shows_plain(true, later + NodeTable::kPlainTime));
+  EXPECT_TRUE(table.shows_plain(node->id + 1, false, 4, now)) << "no such node";
+  EXPECT_FALSE(table.shows_plain(node->id + 1, true, 4, now));
+}
+
 }  // namespace
 }  // namespace mdfs::fuse

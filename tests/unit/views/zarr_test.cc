@@ -9,10 +9,12 @@
 #include <optional>
 #include <set>
 
+#include "codec/codec.h"
 #include "geometry/copy_box.h"
 #include "small_image.h"
 #include "support/fake_volume.h"
 #include "views/chunk_writer.h"
+#include "views/frame_chunk.h"
 #include "views/zarr_chunk.h"
 #include "views/zarr_json.h"
 #include "views/zarr_name.h"
@@ -39,6 +41,11 @@ Result<ZarrName> find_name(const Geometry& geometry, std::string_view path) {
 std::optional<Errc> error_of(const Geometry& geometry, std::string_view path) {
   const auto found = find_name(geometry, path);
   return found.ok() ? std::optional<Errc>() : found.error().code;
+}
+
+Geometry raw(Geometry geometry) {
+  geometry.codec = geometry::Codec::kRaw;
+  return geometry;
 }
 
 nlohmann::json parsed(const std::string& text) { return nlohmann::json::parse(text); }
@@ -132,7 +139,7 @@ TEST(ZarrName, ClientsWriteUnderNamesThatBeginWithTheKey) {
 }
 
 TEST(ZarrJson, AnArrayIsDescribedAsItIsStored) {
-  Geometry geometry = make("zyx", {20, 40, 70}, 1, ElementType::kU16);
+  Geometry geometry = raw(make("zyx", {20, 40, 70}, 1, ElementType::kU16));
   geometry.extent = {4, 16, 32};
   const auto json = parsed(zarr_array_json(geometry));
   EXPECT_EQ(json["zarr_format"], 3);
@@ -145,16 +152,28 @@ TEST(ZarrJson, AnArrayIsDescribedAsItIsStored) {
   EXPECT_EQ(json["codecs"], parsed(R"([{"name":"bytes","configuration":{"endian":"little"}}])"));
 }
 
+TEST(ZarrJson, TheCodecOfTheImageIsTheLastOfTheChain) {
+  Geometry geometry = make("yx", {40, 70}, 3, ElementType::kU16);
+  geometry.codec = geometry::Codec::kZstd;
+  geometry.codec_level = -5;
+  EXPECT_EQ(parsed(zarr_array_json(geometry))["codecs"],
+            parsed(R"([{"name":"transpose","configuration":{"order":[1,2,0]}},
+                       {"name":"bytes","configuration":{"endian":"little"}},
+                       {"name":"zstd","configuration":{"level":-5,"checksum":false}}])"));
+  geometry.codec = geometry::Codec::kRaw;
+  EXPECT_EQ(parsed(zarr_array_json(geometry))["codecs"].size(), 2u);
+}
+
 TEST(ZarrJson, InterleavedChannelsComeBeforeSpaceByATranspose) {
-  const auto photo = parsed(zarr_array_json(make("yx", {40, 70}, 3, ElementType::kU8)));
+  const auto photo = parsed(zarr_array_json(raw(make("yx", {40, 70}, 3, ElementType::kU8))));
   EXPECT_EQ(photo["shape"], (Lengths{3, 40, 70}));
   EXPECT_EQ(photo["chunk_grid"]["configuration"]["chunk_shape"], (Lengths{3, 16, 16}));
   EXPECT_EQ(photo["codecs"], parsed(R"([{"name":"transpose","configuration":{"order":[1,2,0]}},{"name":"bytes"}])"));
-  const auto film = parsed(zarr_array_json(make("tyx", {9, 40, 70}, 3, ElementType::kF32)));
+  const auto film = parsed(zarr_array_json(raw(make("tyx", {9, 40, 70}, 3, ElementType::kF32))));
   EXPECT_EQ(film["dimension_names"], (std::vector<std::string>{"t", "c", "y", "x"}));
   EXPECT_EQ(film["codecs"][0]["configuration"]["order"], (Lengths{0, 2, 3, 1}));
   EXPECT_TRUE(film["fill_value"].is_number_float());
-  const auto series = parsed(zarr_array_json(make("t", {9}, 3, ElementType::kF32)));
+  const auto series = parsed(zarr_array_json(raw(make("t", {9}, 3, ElementType::kF32))));
   EXPECT_EQ(series["dimension_names"], (std::vector<std::string>{"t", "c"}));
   EXPECT_EQ(series["codecs"].size(), 1u);
 }
@@ -202,8 +221,8 @@ TEST(ZarrJson, AxesThatOmeHasNoPlaceForGiveAPlainGroup) {
 // An image of any rank, shape, extent and channels, and an extent of it.
 std::pair<Geometry, geometry::Coord> any_chunk() {
   const unsigned rank = *rc::gen::inRange(1u, 4u);
-  Geometry geometry = make(std::string("zyx").substr(3 - rank), {}, *rc::gen::element(1u, 3u),
-                           *rc::gen::element(ElementType::kU8, ElementType::kU16));
+  Geometry geometry = raw(make(std::string("zyx").substr(3 - rank), {}, *rc::gen::element(1u, 3u),
+                               *rc::gen::element(ElementType::kU8, ElementType::kU16)));
   geometry::Coord at{};
   for (unsigned axis = 0; axis < rank; ++axis) {
     geometry.shape[axis] = *rc::gen::inRange<std::uint64_t>(1, 30);
@@ -252,7 +271,7 @@ RC_GTEST_FIXTURE_PROP(ZarrChunkTest, AWrittenChunkBecomesTheExtent, ()) {
 }
 
 TEST_F(ZarrChunkTest, MoreBytesThanAChunkHasAreRefusedAndChangeNothing) {
-  Geometry geometry = make("yx", {8, 8}, 1, ElementType::kU8);
+  Geometry geometry = raw(make("yx", {8, 8}, 1, ElementType::kU8));
   geometry.extent = {4, 4};
   const volume::Ino ino = volume_.add_image("image", geometry);
   const ByteVector before = volume_.bytes(ino);
@@ -267,6 +286,67 @@ TEST_F(ZarrChunkTest, MoreBytesThanAChunkHasAreRefusedAndChangeNothing) {
   EXPECT_TRUE(writer->write(0, ByteVector(16)).ok());
   EXPECT_TRUE(writer->apply().ok());
   EXPECT_NE(volume_.bytes(ino), before);
+}
+
+ByteVector frame_of(const ByteVector& bytes) {
+  ByteVector frame(codec::compress_bound(geometry::Codec::kZstd, bytes.size()));
+  frame.resize(*codec::encode(geometry::Codec::kZstd, 3, bytes, frame));
+  return frame;
+}
+
+TEST_F(ZarrChunkTest, AFrameIsStagedInAnyPiecesAndDecoded) {
+  Geometry geometry = make("yx", {7, 7}, 1, ElementType::kU8);
+  geometry.extent = {4, 4};
+  geometry.codec = geometry::Codec::kZstd;
+  geometry.codec_level = 3;
+  const volume::Ino ino = volume_.add_image("image", geometry);
+  const ByteVector before = volume_.bytes(ino);
+  const auto pool = std::move(*StagingPool::open(std::filesystem::temp_directory_path().string(), {}));
+  const auto writer = std::move(*ChunkWriter::create(volume_, ino, geometry, {1, 1}, *pool, 0, true));
+  const ByteVector frame = frame_of(ByteVector(16, std::byte{9}));
+
+  for (const ByteVector& refused : {ByteVector(16, std::byte{9}), frame_of(ByteVector(15)), frame_of(ByteVector(17))}) {
+    ASSERT_TRUE(writer->write(0, refused).ok());
+    EXPECT_TRUE(writer->is_complete());
+    EXPECT_EQ(writer->apply().error().code, Errc::kInvalidArgument);
+    writer->clear();
+  }
+  EXPECT_EQ(writer->write(1 << 20, frame).error().code, Errc::kTooBig);
+  writer->clear();
+  ASSERT_TRUE(writer->write(5, ConstBytes(frame).subspan(5)).ok());
+  EXPECT_FALSE(writer->is_complete());
+  EXPECT_EQ(writer->apply().error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(volume_.bytes(ino), before);
+  ASSERT_TRUE(writer->write(0, ConstBytes(frame).first(5)).ok());
+  EXPECT_TRUE(writer->is_complete());
+  EXPECT_EQ(writer->size_bytes(), frame.size());
+  ASSERT_TRUE(writer->apply().ok());
+  for (std::size_t i = 0; i < 49; ++i)
+    EXPECT_EQ(volume_.bytes(ino)[i], i / 7 >= 4 && i % 7 >= 4 ? std::byte{9} : before[i]) << i;
+}
+
+TEST_F(ZarrChunkTest, AChunkWithoutAStoredFrameIsAPlainFrame) {
+  Geometry geometry = make("yx", {70, 90}, 1, ElementType::kU8);
+  geometry.extent = {64, 64};
+  geometry.codec = geometry::Codec::kZstd;
+  geometry.codec_level = 3;
+  const volume::Ino ino = volume_.add_image("image", geometry);
+  ByteVector expected(64 * 64), decoded(64 * 64);
+  ASSERT_TRUE(ZarrChunk(volume_, ino, geometry, {1, 1}).read(0, expected).ok());
+  EXPECT_EQ(*open_stored_chunk(volume_, ino, 0, {1, 1}, {}), nullptr);
+  PlainChunk view(std::make_unique<ZarrChunk>(volume_, ino, geometry, geometry::Coord{1, 1}));
+  EXPECT_FALSE(view.may_cache());
+  ByteVector frame(view.size_bytes() + 10);
+  EXPECT_EQ(*view.read(0, MutableBytes(frame).first(7)), 7u);
+  EXPECT_EQ(*view.read(7, MutableBytes(frame).subspan(7)), view.size_bytes() - 7);
+  EXPECT_EQ(*view.read(view.size_bytes(), frame), 0u);
+  EXPECT_EQ(*view.read(view.size_bytes() + 1000, frame), 0u);
+  frame.resize(view.size_bytes());
+  ASSERT_TRUE(codec::decode(geometry::Codec::kZstd, frame, decoded).ok());
+  EXPECT_EQ(decoded, expected);
+  ByteVector newest(frame.size());
+  EXPECT_EQ(*view.read_newest(0, newest), frame.size());
+  EXPECT_EQ(newest, frame);
 }
 
 TEST_F(ZarrChunkTest, ARemovedChunkIsZeros) {
