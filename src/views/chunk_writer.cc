@@ -84,7 +84,7 @@ Status ChunkWriter::apply(const engine::Stop& stop) {
     return {Errc::kInvalidArgument,
             is_encoded() ? "a chunk with gaps" : fmt::format("{} bytes of a chunk of {}", size_bytes(), capacity_)};
   const auto staged = [&](std::uint64_t offset, MutableBytes into) { return staging_->read(offset, into); };
-  MDFS_TRY(is_encoded() ? write_frame(stop) : write_decoded(staged, stop));
+  MDFS_TRY(is_encoded() ? write_frame(stop) : write_decoded(staged, {}, stop));
   clear();
   return {};
 }
@@ -101,10 +101,13 @@ Status ChunkWriter::write_frame(const engine::Stop& stop) {
     std::copy_n(decoded.begin() + static_cast<std::ptrdiff_t>(offset), into.size(), into.begin());
     return {};
   };
-  return write_decoded(read, stop);
+  std::optional<engine::ReadyExtent> ready;
+  if (*checked) ready = engine::ReadyExtent{frame, decoded};
+  return write_decoded(read, ready, stop);
 }
 
-Status ChunkWriter::write_decoded(const engine::WindowSource::Read& decoded, const engine::Stop& stop) {
+Status ChunkWriter::write_decoded(const engine::WindowSource::Read& decoded,
+                                  const std::optional<engine::ReadyExtent>& ready, const engine::Stop& stop) {
   // The image may have grown since.
   MDFS_TRY_ASSIGN(const geometry::Geometry now, volume_.image_geometry(image_));
   for (unsigned axis = 0; axis < now.rank; ++axis)
@@ -121,7 +124,9 @@ Status ChunkWriter::write_decoded(const engine::WindowSource::Read& decoded, con
     }
     return {};
   };
-  return volume_.write_window(image_, window, engine::WindowSource(read_inside), stop);
+  engine::WindowSource source(read_inside);
+  if (ready) source.offer(*ready);
+  return volume_.write_window(image_, window, source, stop);
 }
 
 Status remove_chunk(volume::Volume& volume, volume::Ino image, const geometry::Geometry& geometry,

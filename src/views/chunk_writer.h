@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "geometry/geometry.h"
 #include "views/staged_write.h"
@@ -29,7 +30,7 @@ class ChunkWriter final : public StagedWrite {
   bool is_full() const override;
   bool is_complete() const override { return empty() ? !truncated_ : is_full(); }
   // A chunk is written whole: all samples of the extent, of an image with zstd as one frame of them. Samples outside of
-  // the image are dropped.
+  // the image are dropped. A frame whose other samples are zero becomes the stored frame as it is.
   Status apply(const engine::Stop& stop = {}) override;
 
   // Of the file that the staged bytes are.
@@ -41,7 +42,9 @@ class ChunkWriter final : public StagedWrite {
   ChunkWriter(volume::Volume& volume, volume::Ino image, const geometry::Geometry& geometry,
               const geometry::Coord& extent, StagingPool& pool, std::uint32_t owner, bool truncated);
   bool is_encoded() const { return geometry_.codec != geometry::Codec::kRaw; }
-  Status write_decoded(const engine::WindowSource::Read& decoded, const engine::Stop& stop);
+  // `ready`: the frame, if it may be stored as it is.
+  Status write_decoded(const engine::WindowSource::Read& decoded, const std::optional<engine::ReadyExtent>& ready,
+                       const engine::Stop& stop);
   Status write_frame(const engine::Stop& stop);
 
   volume::Volume& volume_;

@@ -235,6 +235,35 @@ class ZarrWrite(harness.MountTest):
                     write(array.file_of((1, 1)), data)
                     np.testing.assert_array_equal(array.load((1, 1)), 7)
 
+    def test_the_frame_of_a_client_becomes_the_stored_frame(self):
+        self.image("scan", (40, 70), "u16", extent=(16, 16), codec=1)
+        array = self.array_of("scan")
+        run(harness.MDFS, "volume", "sync", self.volume.path)
+        for key in ((1, 1), (2, 4)):
+            array.stored(key)
+        rng = np.random.default_rng(4)
+        for number, (client, write) in enumerate(CLIENTS.items()):
+            for key in ((1, 1), (2, 4)):  # the second is at two edges
+                with self.subTest(client=client, key=key):
+                    chunk = np.tile(rng.integers(1, 9, (4, 16)), (4, 1)).astype("u2")
+                    if key == (2, 4):
+                        chunk[8:] = chunk[:, 6:] = 0
+                    frame = with_zstd(chunk.astype("<u2").tobytes(), -50 if number else 19)
+                    write(array.file_of(key), frame)
+                    self.assertEqual(read_all(array.file_of(key)), frame)
+                    np.testing.assert_array_equal(array.load(key), chunk)
+                    chunk[15, 15] = 7  # inside of one chunk, and in the padding of the other
+                    frame = with_zstd(chunk.astype("<u2").tobytes(), -50)
+                    write(array.file_of(key), frame)
+                    self.assertEqual(read_all(array.file_of(key)) == frame, key == (1, 1))
+                    chunk[15, 15] = 7 if key == (1, 1) else 0
+                    np.testing.assert_array_equal(array.load(key), chunk)
+        before = array.read()
+        self.volume.unmount()
+        run(harness.MDFSCK, "--data", *self.volume.disks)
+        self.volume.mount(self.options)
+        np.testing.assert_array_equal(self.array_of("scan").read(), before)
+
     def test_a_writer_that_begins_again_writes_the_last_frame_only(self):
         samples = self.image("scan", (40, 70), extent=(16, 16), codec=1)
         array = self.array_of("scan")

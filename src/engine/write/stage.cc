@@ -10,6 +10,7 @@
 #include <map>
 #include <mutex>
 
+#include "base/check.h"
 #include "base/checked.h"
 #include "base/crc32c.h"
 #include "codec/codec.h"
@@ -38,6 +39,20 @@ void encode_raw(const OpenObject& object, Staged& staged) {
   staged.stored = staged.decoded;
 }
 
+void keep_frame(const OpenObject& object, BufferRef frame, std::size_t used, Staged& staged) {
+  std::memset(frame.data() + used, 0, align_up(used, object.block_size) - used);
+  staged.extent.stored_bytes = staged.extent.part_bytes = static_cast<std::uint32_t>(used);
+  staged.extent.crc32c = {crc32c({frame.data(), used})};
+  staged.stored = std::move(frame);
+}
+
+void take_frame(Core& core, const OpenObject& object, Staged& staged) {
+  MDFS_CHECK(staged.frame.size() <= codec::compress_bound(object.image->codec, object.extent_bytes));
+  const BufferRef frame = core.cache.acquire(align_up(staged.frame.size(), object.block_size));
+  std::memcpy(frame.data(), staged.frame.data(), staged.frame.size());
+  keep_frame(object, frame, staged.frame.size(), staged);
+}
+
 Status encode_zstd(Core& core, const OpenObject& object, Staged& staged) {
   const std::size_t bound = codec::compress_bound(object.image->codec, object.extent_bytes);
   BufferRef frame = core.cache.acquire(align_up(bound, object.block_size));
@@ -46,10 +61,7 @@ Status encode_zstd(Core& core, const OpenObject& object, Staged& staged) {
                   codec::encode(object.image->codec, object.image->codec_level,
                                 {staged.decoded.data(), object.extent_bytes}, frame.bytes(), encoder));
   core.encoding.idle().give_back(std::move(encoder));
-  std::memset(frame.data() + used, 0, align_up(used, object.block_size) - used);
-  staged.extent.stored_bytes = staged.extent.part_bytes = static_cast<std::uint32_t>(used);
-  staged.extent.crc32c = {crc32c({frame.data(), used})};
-  staged.stored = std::move(frame);
+  keep_frame(object, std::move(frame), used, staged);
   return {};
 }
 
@@ -83,8 +95,13 @@ Status encode(Core& core, const OpenObject& object, Staged& staged) {
     staged.decoded = BufferRef();
     return {};
   }
-  if (!object.is_raw()) return encode_zstd(core, object, staged);
-  encode_raw(object, staged);
+  if (object.is_raw()) {
+    encode_raw(object, staged);
+  } else if (!staged.frame.empty()) {
+    take_frame(core, object, staged);
+  } else {
+    return encode_zstd(core, object, staged);
+  }
   return {};
 }
 

@@ -19,6 +19,7 @@ struct Staged {
   std::uint64_t index = 0;
   geometry::Coord coord{};
   BufferRef decoded;          // none: zeros
+  ConstBytes frame;           // of `decoded`, if there is one already
   std::uint32_t blocks = 0;   // files: bit i = block i of the cell is written anew
   std::uint32_t holes = 0;    // files: bit i = block i becomes a hole
   bool stores_zeros = false;  // an extent of zeros gets a record, and is no hole

@@ -21,6 +21,13 @@ struct WindowRange {
   std::uint64_t end = 0;
 };
 
+// One extent that has been encoded already: `frame` is what the codec of the image decodes to `decoded`, which are all
+// samples of the extent in their stored order. The frame is as FORMAT.md demands it, and not above the codec's bound.
+struct ReadyExtent {
+  ConstBytes frame;
+  ConstBytes decoded;
+};
+
 // Gives bytes of the window's canonical layout on request, so that a window larger than memory can come from a staging
 // file. With a list of written ranges nothing else is requested. The window's other bytes keep their values at the
 // moment of the write, with the earlier writes of other programs. Several threads may read from a source.
@@ -34,6 +41,11 @@ class WindowSource {
       : read_(std::move(give)) {}
   // `written`: ascending, disjoint, inside the window.
   WindowSource(Read give, std::vector<WindowRange> written) : read_(std::move(give)), written_(std::move(written)) {}
+
+  // For the window of one extent: the frame is stored as it is, if the extent becomes exactly these samples. The bytes
+  // must last as long as the source.
+  void offer(const ReadyExtent& ready) { ready_ = ready; }
+  const std::optional<ReadyExtent>& offered() const { return ready_; }
 
   bool is_whole() const { return !written_; }
   Status read(std::uint64_t offset, MutableBytes into) const { return read_(offset, into); }
@@ -61,6 +73,7 @@ class WindowSource {
  private:
   Read read_;
   std::optional<std::vector<WindowRange>> written_;
+  std::optional<ReadyExtent> ready_;
 };
 
 }  // namespace mdfs::engine

@@ -85,6 +85,11 @@ geometry::Box box_of(const geometry::Box& band, const geometry::Piece& piece) {
   return box;
 }
 
+bool is_of(const ReadyExtent& ready, const OpenObject& object, const BufferRef& extent) {
+  return !object.is_raw() && ready.decoded.size() == object.extent_bytes &&
+         std::memcmp(ready.decoded.data(), extent.data(), object.extent_bytes) == 0;
+}
+
 constexpr std::uint64_t kBandExtents = 4096;  // whose pieces are planned at once
 
 // The window's box in bands of at most `band_bytes` (of one row of extents, and at least one extent), in order.
@@ -264,6 +269,8 @@ Status Replacer::build_pieces(OpenObject& object, WindowJob& job, const geometry
       std::memset(staged.decoded.data(), 0, staged.decoded.size());
     }
     overlay(object, job, band, source, pieces[i], staged.decoded);
+    if (const auto& ready = job.from.offered(); ready && is_of(*ready, object, staged.decoded))
+      staged.frame = ready->frame;
     job.batch.push_back(std::move(staged));
   }
   return {};

@@ -133,5 +133,45 @@ TEST_F(FramesTest, DamageIsRefusedAndAFrameInTheCacheIsNotReadAgain) {
   EXPECT_EQ(decoded(stored), extent_of(image, {0, 1}));
 }
 
+TEST_F(FramesTest, AnOfferedFrameIsStoredIfTheExtentBecomesItsSamples) {
+  Bench bench(setting_of(Codec::kZstd, true));
+  ASSERT_TRUE(bench.engine().write(bench.object(), 0, noise(random_, 500 * 700)).ok());
+  ASSERT_TRUE(bench.engine().write_back(bench.object()).ok());
+  const ByteVector image = noise(random_, 500 * 700, true);
+  const auto stored_after = [&](const Coord& extent, const ByteVector& samples) {
+    ByteVector frame(codec::compress_bound(Codec::kZstd, samples.size()));
+    frame.resize(*codec::encode(Codec::kZstd, -20, samples, frame));
+    geometry::Window window;
+    window.start = {extent[0] * 64, extent[1] * 96, 0};
+    window.length = {std::min<std::uint64_t>(64, 500 - window.start[0]),
+                     std::min<std::uint64_t>(96, 700 - window.start[1]), 0};
+    const ByteVector inside = array_get(bench.geometry_now(), image, window);
+    WindowSource source([&](std::uint64_t offset, MutableBytes into) -> Status {
+      std::copy_n(inside.begin() + static_cast<std::ptrdiff_t>(offset), into.size(), into.begin());
+      return {};
+    });
+    source.offer({frame, samples});
+    EXPECT_TRUE(bench.engine().write_window(bench.object(), window, source).ok());
+    ByteVector stored;
+    EXPECT_TRUE(read(bench, *find(bench, extent), stored).ok());
+    EXPECT_EQ(decoded(stored), extent_of(image, extent));
+    EXPECT_EQ(bench.read_window(window), inside);
+    return stored == frame;
+  };
+  for (const Coord& extent : {Coord{1, 2}, Coord{7, 3}, Coord{2, 7}, Coord{7, 7}}) {
+    EXPECT_TRUE(stored_after(extent, extent_of(image, extent)));
+    ByteVector other = extent_of(image, extent);
+    other.back() ^= std::byte{1};  // at an edge: in the padding
+    EXPECT_FALSE(stored_after(extent, other));
+    EXPECT_TRUE(stored_after(extent, extent_of(image, extent)));
+  }
+  ASSERT_TRUE(bench.reopen().ok());
+  for (const Coord& extent : {Coord{1, 2}, Coord{7, 3}, Coord{2, 7}, Coord{7, 7}}) {
+    ByteVector stored;
+    ASSERT_TRUE(read(bench, *find(bench, extent), stored).ok());
+    EXPECT_EQ(decoded(stored), extent_of(image, extent));
+  }
+}
+
 }  // namespace
 }  // namespace mdfs::engine::testing
