@@ -47,7 +47,7 @@ class Replacer {
                       bool stores_zeros = false);
   // Earlier writes are published before the new size or with it. A volume too full for them shortens the file first.
   // After an error the size is as before, and nothing is lost. Exceptions: an image with more than kMostCut extents in
-  // the row of the new end is shortened in steps, and so is an image on a full volume.
+  // the row of the new end is shortened in steps, unless the row goes as a whole; so is an image on a full volume.
   Status truncate(OpenObject& object, std::uint64_t size_bytes, const Stop& stop);
   // Enlarges a smaller object. Dirty bytes stay dirty, and the size is published with them.
   Status grow(OpenObject& object, std::uint64_t size_bytes);
@@ -101,7 +101,8 @@ class Replacer {
   Status extend(OpenObject& object, std::uint64_t size_bytes);
   Status shrink(OpenObject& object, std::uint64_t size_bytes, const Stop& stop);
   Result<bool> is_small_cut(OpenObject& object, std::uint64_t size_bytes, std::uint64_t most, const Stop& stop);
-  Result<std::uint64_t> next_size(OpenObject& object, std::uint64_t size_bytes, std::uint64_t most, const Stop& stop);
+  Result<std::uint64_t> next_size(OpenObject& object, std::uint64_t size_bytes, std::uint64_t most, bool may_free_rows,
+                                  const Stop& stop);
   Status shrink_at_once(OpenObject& object, std::uint64_t size_bytes, const Stop& stop);
   Status shrink_inline(OpenObject& object, std::uint64_t size_bytes);
   // Stages the extents that keep some bytes and lose others, with zeros for the lost bytes.

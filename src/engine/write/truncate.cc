@@ -138,9 +138,11 @@ Result<bool> Replacer::is_small_cut(OpenObject& object, std::uint64_t size_bytes
 }
 
 // The smallest size that one cut reaches: the wanted one, or one where a part begins. All that is not stored is passed
-// over at once.
+// over at once. `may_free_rows`: a transaction has room for the pages of whole rows of extents.
 Result<std::uint64_t> Replacer::next_size(OpenObject& object, std::uint64_t size_bytes, std::uint64_t most,
-                                          const Stop& stop) {
+                                          bool may_free_rows, const Stop& stop) {
+  // No extent is written again if whole rows of extents go.
+  if (may_free_rows && size_bytes % object.grid_row_bytes() == 0) return size_bytes;
   MDFS_TRY_ASSIGN(const bool at_once, is_small_cut(object, size_bytes, most, stop));
   if (at_once) return size_bytes;
   const std::uint64_t old = object.size.load(std::memory_order_acquire);
@@ -167,10 +169,12 @@ Result<std::uint64_t> Replacer::next_size(OpenObject& object, std::uint64_t size
 Status Replacer::shrink(OpenObject& object, std::uint64_t size_bytes, const Stop& stop) {
   if (!object.is_image()) return shrink_at_once(object, size_bytes, stop);
   std::uint64_t most = kMostCut;
+  bool may_free_rows = true;  // until there is no room for that
   while (object.size.load(std::memory_order_acquire) > size_bytes) {
     MDFS_TRY(stopped(stop));
-    MDFS_TRY_ASSIGN(const std::uint64_t next, next_size(object, size_bytes, most, stop));
+    MDFS_TRY_ASSIGN(const std::uint64_t next, next_size(object, size_bytes, most, may_free_rows, stop));
     const Status status = shrink_at_once(object, next, stop);
+    may_free_rows = status.ok();
     if (!status.ok() && (status.error().code != Errc::kNoSpace || most == 1)) return status;
     most = status.ok() ? std::min(most * 2, kMostCut) : most / 2;
   }

@@ -182,6 +182,22 @@ TEST(ExtremeTruncate, AnImageOfVeryManyStoredExtentsIsShortenedInSteps) {
   EXPECT_TRUE(bench.read_all() == bytes);
 }
 
+// No extent is written again, and the number of transactions does not grow with the steps of axis 0.
+TEST(ExtremeTruncate, AWholeRowOfVeryManyExtentsGoesAtOnce) {
+  Setting setting = huge(3, {4, 160, 2560}, {4, 1, 16});
+  setting.disk_bytes = 512u << 20;
+  Bench bench(setting);
+  std::mt19937_64 random(1);
+  ASSERT_TRUE(bench.engine().write(bench.object(), 0, noise(random, bench.size())).ok());
+  ASSERT_TRUE(bench.engine().write_back(bench.object()).ok());
+  const unsigned updates = bench.inode().updates;
+  ASSERT_TRUE(bench.engine().truncate(bench.object(), 0).ok());
+  EXPECT_LE(bench.inode().updates, updates + 3);
+  ASSERT_TRUE(bench.reopen().ok());
+  ASSERT_TRUE(bench.engine().truncate(bench.object(), setting.geometry->size_bytes()).ok());
+  EXPECT_TRUE(bench.read_all() == ByteVector(setting.geometry->size_bytes()));
+}
+
 // Two runs of many small extents, and almost nothing stored between and behind them.
 TEST(ExtremeTruncate, WhatIsNotStoredBesideVeryManyExtentsIsPassedOver) {
   const std::vector<Setting> images = {
