@@ -237,7 +237,11 @@ std::uint64_t cache_bytes(const MountOptions& options) {
 WatchedCache watched(engine::Engine& engine) {
   return {[&engine] { return engine.cache_stats().bytes; }, [&engine] { return engine.idle_ns(); },
           [&engine](std::uint64_t bytes) { engine.set_cache_limit(bytes); },
-          [&engine](std::uint64_t bytes) { engine.trim_cache(bytes); }, [&engine] { engine.give_back_memory(); }};
+          [&engine](std::uint64_t bytes) { engine.trim_cache(bytes); },
+          [&engine] {
+            engine.give_back_memory();
+            malloc_trim(0);  // what other requests freed stays with malloc
+          }};
 }
 
 // Notices for the mounting user, a line each.
