@@ -107,18 +107,12 @@ void reply_entry(fuse_req_t req, const Result<volume::Attributes>& attributes) {
 
 void reply_to_new_image(Server& server, volume::Ino ino, std::function<void()> reply) {
   if (server.trace() != nullptr) server.trace()->forget(ino);
-  server.notify_queue().post([&server, ino, reply = std::move(reply)] {
-    server.coherence().drop_attributes(ino);
-    reply();
-  });
+  server.notified_replies().post([&server, ino] { server.coherence().drop_attributes(ino); }, std::move(reply));
 }
 
 void reply_after_change(Server& server, volume::Ino ino, std::function<void()> reply) {
   if (!server.coherence().has_views(ino)) return reply();
-  server.notify_queue().post([&server, ino, reply = std::move(reply)] {
-    server.coherence().drop_views(ino);
-    reply();
-  });
+  server.notified_replies().post([&server, ino] { server.coherence().drop_views(ino); }, std::move(reply));
 }
 
 void reply_after_direct_write(Server& server, volume::Ino ino, std::uint64_t offset, std::uint64_t length,
@@ -126,12 +120,12 @@ void reply_after_direct_write(Server& server, volume::Ino ino, std::uint64_t off
   const FilledPages::Drop drop = server.filled_pages().begin_drop(ino);
   if (drop == FilledPages::Drop::kNothing) return reply_after_change(server, ino, std::move(reply));
   const PlainRange range = drop == FilledPages::Drop::kAll ? PlainRange{0, 0} : PlainRange{offset, length};
-  server.notify_queue().post([&server, ino, range, reply = std::move(reply)] {
+  const auto notify = [&server, ino, range] {
     server.coherence().drop_plain(ino, range);
     server.filled_pages().dropped(ino);
     server.coherence().drop_views(ino);
-    reply();
-  });
+  };
+  server.notified_replies().post(notify, std::move(reply));
 }
 
 Status change_window(fuse_req_t req, volume::Ino image, const geometry::Window& window,

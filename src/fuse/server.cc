@@ -261,6 +261,7 @@ void Server::patch_init_reply(iovec* parts, int count) {
 void Server::run() {
   apply_queue_ = std::make_unique<WorkQueue>(kApplyThreads);
   notify_queue_ = std::make_unique<WorkQueue>(kNotifyThreads);
+  notified_replies_ = std::make_unique<NotifiedReplies>(*notify_queue_);
   long_queue_ = std::make_unique<FairQueue>(kLongThreads, kLongShare);
   sync_queue_ = std::make_unique<WorkQueue>(kSyncThreads);
   list_queue_ = std::make_unique<FairQueue>(kListThreads, kListShare);
@@ -287,6 +288,7 @@ void Server::run() {
   apply_queue_.reset();
   long_queue_.reset();
   notify_queue_.reset();
+  notified_replies_.reset();
   sync_queue_.reset();
   list_queue_.reset();
   render_queue_.reset();

@@ -20,6 +20,7 @@
 #include "fuse/fair_queue.h"
 #include "fuse/filled_pages.h"
 #include "fuse/node_table.h"
+#include "fuse/notified_replies.h"
 #include "fuse/reply_buffer.h"
 #include "fuse/request_rings.h"
 #include "fuse/session.h"
@@ -95,7 +96,8 @@ class Server {
   // serving threads never wait for a work queue. Writing back a mapped page is a plain write, so window writes and
   // plain writes have separate queues.
   WorkQueue& apply_queue() { return *apply_queue_; }    // window writes, with their notifications
-  WorkQueue& notify_queue() { return *notify_queue_; }  // notifications after plain writes
+  WorkQueue& notify_queue() { return *notify_queue_; }  // notifications that no reply waits for
+  NotifiedReplies& notified_replies() { return *notified_replies_; }
   FairQueue& long_queue() { return *long_queue_; }      // holes and changes of size
   WorkQueue& sync_queue() { return *sync_queue_; }      // fsync and other waits for the disks
   FairQueue& list_queue() { return *list_queue_; }      // reads of many records: layouts, zones, plans, chunks
@@ -130,6 +132,7 @@ class Server {
   Session session_;
   std::unique_ptr<RequestRings> rings_;  // null: all requests come from /dev/fuse
   std::unique_ptr<WorkQueue> apply_queue_, notify_queue_, sync_queue_, trim_queue_;
+  std::unique_ptr<NotifiedReplies> notified_replies_;
   std::unique_ptr<FairQueue> long_queue_, list_queue_, render_queue_;
 
   std::atomic<bool> init_seen_{false}, init_answered_{false};

@@ -9,8 +9,10 @@ import shutil
 import stat
 import struct
 import subprocess
+import sys
 import tempfile
 import threading
+import unittest
 
 import harness
 from full_mappings_test import MappingTest
@@ -86,6 +88,27 @@ class Direct(harness.MountTest):
             for thread in threads:
                 thread.join()
         self.assertEqual(old, 0)
+
+    @unittest.skipUnless(shutil.which("fio"), "needs fio")
+    def test_more_asynchronous_direct_writes_than_the_kernel_sends_end_beside_readers(self):
+        # The pages that the writes make the kernel drop are those that the readers fill.
+        write_all(self.at("file"), bytes(32 * BYTES))
+        read = "import os, sys; fd = os.open(sys.argv[1], os.O_RDONLY)\nwhile True:" \
+               " os.pread(fd, 1 << 21, 0); os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)"
+        look = "import mmap, sys; pages = mmap.mmap(open(sys.argv[1], 'rb').fileno(), 0, prot=mmap.PROT_READ)\n" \
+               "while True: sum(pages[::4096])"
+        readers = [subprocess.Popen([sys.executable, "-c", program, self.at("file")])
+                   for program in (read, read, read, look)]
+        try:
+            for engine in "libaio", "io_uring":
+                subprocess.run(["fio", "--name=writes", f"--filename={self.at('file')}", f"--ioengine={engine}",
+                                "--direct=1", "--rw=write", "--bs=64k", "--size=2M", "--iodepth=64", "--time_based",
+                                "--runtime=3", "--overwrite=1"], check=True, timeout=120, capture_output=True)
+        finally:
+            for reader in readers:
+                reader.kill()
+            for reader in readers:
+                reader.wait()
 
     def changes(self, name):
         """Every way to change the bytes or the size of a file or image."""
