@@ -18,7 +18,7 @@
 #include "fuse/zarr_nodes.h"
 #include "views/display.h"
 #include "views/geometry_json.h"
-#include "views/tiff_metadata.h"
+#include "views/metadata_blocks.h"
 #include "volume/acl.h"
 
 namespace mdfs::fuse {

@@ -134,31 +134,38 @@ void trace_read(fuse_req_t req, fuse_ino_t ino, Handle& handle, const views::Vie
   trace.window(server.volume(), handle.ino, view->window, false, when, caller_pid(req));
 }
 
-Result<std::size_t> read_some(Server& server, fuse_ino_t ino, Handle& handle, bool through_page_cache,
-                              std::uint64_t offset, MutableBytes into, const engine::Stop& stop) {
-  if (is_virtual(ino)) {
-    server.nodes().mark_fresh(ino);
-    // All open descriptors of the file share its pages, which hold the newest version.
-    if (through_page_cache) return handle.view->read_newest(offset, into, stop);
-    return read_view_bytes(handle, *handle.view, offset, into, stop);
-  }
-  // Pages of a mapping are those of the plain file, also with a bound window.
-  if (!through_page_cache)
-    if (const auto view = handle.current_view()) return read_view_bytes(handle, *view, offset, into, stop);
-  return server.volume().read(ino, offset, into, stop);
+// Reads made for a caller, other than those that fill pages, name the caller's locks.
+bool fills_pages(const fuse_file_info* fi) { return fi->lock_owner == 0; }
+
+// Null: the read is of the plain file. Pages of a mapping are those of the plain file, also with a bound window.
+std::shared_ptr<views::View> view_to_read(fuse_ino_t ino, const fuse_file_info* fi) {
+  Handle& handle = handle_of(fi);
+  if (is_virtual(ino)) return handle.view;
+  return fills_pages(fi) ? nullptr : handle.current_view();
 }
 
-void read_now(fuse_req_t req, fuse_ino_t ino, std::size_t size, off_t offset, const fuse_file_info* fi) {
+// `view`: as view_to_read().
+Result<std::size_t> read_some(Server& server, fuse_ino_t ino, Handle& handle, views::View* view,
+                              bool through_page_cache, std::uint64_t offset, MutableBytes into,
+                              const engine::Stop& stop) {
+  if (is_virtual(ino)) server.nodes().mark_fresh(ino);
+  if (view == nullptr) return server.volume().read(ino, offset, into, stop);
+  // All open descriptors of the file share its pages, which hold the newest version.
+  if (through_page_cache) return view->read_newest(offset, into, stop);
+  return read_view_bytes(handle, *view, offset, into, stop);
+}
+
+void read_now(fuse_req_t req, fuse_ino_t ino, std::size_t size, off_t offset, const fuse_file_info* fi,
+              views::View* view) {
   Server& server = server_of(req);
   ReplyBuffer buffer = server.reply_buffer();
   const MutableBytes into = buffer.bytes().first(std::min(size, kMaxTransferBytes));
-  // Only reads made for a caller, not those that fill pages, name the caller's locks.
-  const bool through_page_cache = fi->lock_owner == 0;
+  const bool through_page_cache = fills_pages(fi);
   if (!is_virtual(ino) && (through_page_cache || !handle_of(fi).direct))
     server.filled_pages().note_fill(ino, !handle_of(fi).fills_pages.exchange(true));
   const auto begun = TraceRecorder::Clock::now();
   const auto count = reading(req, [&] {
-    return read_some(server, ino, handle_of(fi), through_page_cache, static_cast<std::uint64_t>(offset), into,
+    return read_some(server, ino, handle_of(fi), view, through_page_cache, static_cast<std::uint64_t>(offset), into,
                      stop_of(req));
   });
   if (!count.ok()) return reply_error(req, count.error());
@@ -322,13 +329,11 @@ void op_open(fuse_req_t req, fuse_ino_t ino, fuse_file_info* fi) {
 }
 
 void op_read(fuse_req_t req, fuse_ino_t ino, std::size_t size, off_t offset, fuse_file_info* fi) {
-  Handle& handle = handle_of(fi);
-  const bool fills_pages = fi->lock_owner == 0;
-  const auto view = is_virtual(ino) ? handle.view : fills_pages ? nullptr : handle.current_view();
+  const auto view = view_to_read(ino, fi);
   if (!view || !view->may_compute(static_cast<std::uint64_t>(offset), size))
-    return read_now(req, ino, size, offset, fi);
+    return read_now(req, ino, size, offset, fi, view.get());
   server_of(req).render_queue().post(
-      job_of(req, [req, ino, size, offset, info = *fi] { read_now(req, ino, size, offset, &info); }));
+      job_of(req, [req, ino, size, offset, info = *fi, view] { read_now(req, ino, size, offset, &info, view.get()); }));
 }
 
 void op_write(fuse_req_t req, fuse_ino_t ino, const char* bytes, std::size_t size, off_t offset, fuse_file_info* fi) {

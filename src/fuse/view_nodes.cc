@@ -124,7 +124,8 @@ Result<std::shared_ptr<const Node>> whole_image_file(Server& server, NodeSpec sp
     return node_for(server, std::move(spec));
   }
   if (suffix == kTiffSuffix) {
-    MDFS_TRY(tiff_layout(server.volume(), spec.ino));
+    MDFS_TRY_ASSIGN(const geometry::Geometry geometry, server.volume().image_geometry(spec.ino));
+    if (!views::TiffLayout::of({.image = geometry}).ok()) return no_such(suffix);
     spec.kind = NodeKind::kImageTiff;
     return node_for(server, std::move(spec));
   }

@@ -7,42 +7,19 @@
 #include <algorithm>
 
 #include "geometry/units.h"
+#include "views/type_names.h"
 
 namespace mdfs::views {
 namespace {
 
-using geometry::ElementType;
 using geometry::Geometry;
-
-// What a format calls an element type; "": it has none.
-struct TypeRow {
-  ElementType type;
-  std::string_view nrrd, meta, envi, vrt;
-};
-constexpr std::array kTypes = {
-    TypeRow{ElementType::kU8, "uint8", "MET_UCHAR", "1", "Byte"},
-    TypeRow{ElementType::kU16, "uint16", "MET_USHORT", "12", "UInt16"},
-    TypeRow{ElementType::kU32, "uint32", "MET_UINT", "13", "UInt32"},
-    TypeRow{ElementType::kU64, "uint64", "MET_ULONG_LONG", "15", ""},
-    TypeRow{ElementType::kI8, "int8", "MET_CHAR", "", "Int8"},
-    TypeRow{ElementType::kI16, "int16", "MET_SHORT", "2", "Int16"},
-    TypeRow{ElementType::kI32, "int32", "MET_INT", "3", "Int32"},
-    TypeRow{ElementType::kI64, "int64", "MET_LONG_LONG", "14", ""},
-    TypeRow{ElementType::kF16, "", "", "", ""},
-    TypeRow{ElementType::kF32, "float", "MET_FLOAT", "4", "Float32"},
-    TypeRow{ElementType::kF64, "double", "MET_DOUBLE", "5", "Float64"},
-};
-
-const TypeRow& row_of(ElementType type) {
-  return *std::find_if(kTypes.begin(), kTypes.end(), [&](const TypeRow& row) { return row.type == type; });
-}
 
 struct HeaderRow {
   std::string_view suffix;
-  std::string_view TypeRow::*type;
+  std::string_view TypeNames::*type;
 };
-constexpr std::array kHeaderRows = {HeaderRow{"nhdr", &TypeRow::nrrd}, HeaderRow{"mhd", &TypeRow::meta},
-                                    HeaderRow{"hdr", &TypeRow::envi}, HeaderRow{"vrt", &TypeRow::vrt}};
+constexpr std::array kHeaderRows = {HeaderRow{"nhdr", &TypeNames::nrrd}, HeaderRow{"mhd", &TypeNames::meta},
+                                    HeaderRow{"hdr", &TypeNames::envi}, HeaderRow{"vrt", &TypeNames::vrt}};
 
 const HeaderRow& row_of(HeaderFormat format) { return kHeaderRows[static_cast<std::size_t>(format)]; }
 
@@ -184,7 +161,7 @@ std::optional<HeaderFormat> parse_header_suffix(std::string_view suffix) {
 }
 
 Status check_header(const Geometry& geometry, HeaderFormat format, std::string_view data_file) {
-  if ((row_of(geometry.type).*(row_of(format).type)).empty()) return cannot(format, geometry::name(geometry.type));
+  if ((names_of(geometry.type).*(row_of(format).type)).empty()) return cannot(format, geometry::name(geometry.type));
   if (geometry.shape[0] == 0) return cannot(format, "an image without samples");
   if (!can_be_named(format, data_file)) return cannot(format, "a file of this name");
   if (format == HeaderFormat::kEnvi && geometry.channels > 1 && planes(geometry) > 1)
@@ -203,7 +180,7 @@ Status check_header(const Geometry& geometry, HeaderFormat format, std::string_v
 
 Result<std::string> detached_header(const Geometry& geometry, HeaderFormat format, std::string_view data_file) {
   MDFS_TRY(check_header(geometry, format, data_file));
-  const std::string_view type = row_of(geometry.type).*(row_of(format).type);
+  const std::string_view type = names_of(geometry.type).*(row_of(format).type);
   switch (format) {
     case HeaderFormat::kNrrd:
       return nrrd(geometry, type, data_file);

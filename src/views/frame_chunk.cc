@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "views/frame_chunk.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -10,12 +9,6 @@
 
 namespace mdfs::views {
 namespace {
-
-// Fewer bytes at the end, none behind it.
-MutableBytes cut_to_size(MutableBytes into, std::uint64_t offset, std::uint64_t size) {
-  const std::uint64_t left = offset < size ? size - offset : 0;
-  return into.first(static_cast<std::size_t>(std::min<std::uint64_t>(into.size(), left)));
-}
 
 class StoredChunk final : public View {
  public:

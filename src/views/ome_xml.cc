@@ -3,45 +3,18 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cctype>
 
 #include "geometry/units.h"
+#include "views/type_names.h"
 
 namespace mdfs::views {
 namespace {
 
-using geometry::ElementType;
 using geometry::Geometry;
 
 constexpr unsigned kMostChannels = 1024;  // that are named one by one
 constexpr double kMicrometresPerCentimetre = 1e4;
-
-std::string_view pixel_type(ElementType type) {
-  switch (type) {
-    case ElementType::kU8:
-      return "uint8";
-    case ElementType::kU16:
-      return "uint16";
-    case ElementType::kU32:
-      return "uint32";
-    case ElementType::kI8:
-      return "int8";
-    case ElementType::kI16:
-      return "int16";
-    case ElementType::kI32:
-      return "int32";
-    case ElementType::kF32:
-      return "float";
-    case ElementType::kF64:
-      return "double";
-    case ElementType::kU64:
-    case ElementType::kI64:
-    case ElementType::kF16:
-      break;
-  }
-  return {};
-}
 
 // Samples along an axis: x, y, z, c or t. Interleaved channels are steps along c.
 std::uint64_t length_of(const Geometry& image, char axis) {
@@ -96,9 +69,9 @@ std::string order_of_long_axes(const Geometry& image, std::string_view order) {
 }  // namespace
 
 std::string ome_xml(const Geometry& image) {
-  if (!has_axes(image) || pixel_type(image.type).empty()) return {};
+  if (!has_axes(image) || names_of(image.type).ome.empty()) return {};
   std::string pixels = fmt::format(R"(<Pixels ID="Pixels:0" DimensionOrder="{}" Type="{}" BigEndian="false")",
-                                   plane_order(image), pixel_type(image.type));
+                                   plane_order(image), names_of(image.type).ome);
   for (const char axis : {'x', 'y', 'z', 'c', 't'}) {
     const char letter = static_cast<char>(std::toupper(static_cast<unsigned char>(axis)));
     pixels += fmt::format(R"( Size{}="{}")", letter, length_of(image, axis));

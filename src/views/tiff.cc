@@ -52,15 +52,12 @@ Status TiffView::read_part(const TiffLayout::Part& part, MutableBytes into, cons
 }
 
 Result<std::size_t> TiffView::read(std::uint64_t offset, MutableBytes into, const engine::Stop& stop) {
-  if (offset >= size_bytes()) return std::size_t{0};
-  into = into.first(static_cast<std::size_t>(std::min<std::uint64_t>(into.size(), size_bytes() - offset)));
+  into = cut_to_size(into, offset, size_bytes());
   const std::size_t total = into.size();
-  if (offset < layout_.data_offset()) {
-    const std::size_t head =
-        static_cast<std::size_t>(std::min<std::uint64_t>(into.size(), layout_.data_offset() - offset));
-    layout_.fill_head(offset, into.first(head));
-    into = into.subspan(head);
-    offset += head;
+  if (const MutableBytes head = cut_to_size(into, offset, layout_.data_offset()); !head.empty()) {
+    layout_.fill_head(offset, head);
+    into = into.subspan(head.size());
+    offset += head.size();
   }
   while (!into.empty()) {
     const TiffLayout::Part part = layout_.part_at(offset - layout_.data_offset());

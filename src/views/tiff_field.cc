@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "base/check.h"
 #include "base/checked.h"
 
 namespace mdfs::views {
@@ -59,15 +60,13 @@ std::vector<TiffField> rational_field(std::uint16_t tag, double value) {
   return {std::move(field)};
 }
 
-ByteVector tiff_entry(const TiffField& field, std::uint64_t offset) {
+ByteVector tiff_entry(std::uint16_t tag, std::uint16_t type, std::uint64_t count, ConstBytes last) {
+  MDFS_CHECK(last.size() <= kTiffInlineBytes);
   ByteVector entry;
-  put_number(entry, field.tag, 2);
-  put_number(entry, field.type, 2);
-  put_number(entry, field.count, 8);
-  if (field.bytes.size() <= kTiffInlineBytes)
-    entry.insert(entry.end(), field.bytes.begin(), field.bytes.end());
-  else
-    put_number(entry, offset, 8);
+  put_number(entry, tag, 2);
+  put_number(entry, type, 2);
+  put_number(entry, count, 8);
+  entry.insert(entry.end(), last.begin(), last.end());
   entry.resize(kTiffEntryBytes);
   return entry;
 }

@@ -39,8 +39,8 @@ std::vector<TiffField> rational_field(std::uint16_t tag, double value);
 
 inline constexpr std::uint64_t kTiffEntryBytes = 20;
 inline constexpr std::uint64_t kTiffInlineBytes = 8;  // values up to this many bytes lie in the entry
-// The entry of a field whose values lie at `offset` of the file, or in the entry if they fit.
-ByteVector tiff_entry(const TiffField& field, std::uint64_t offset);
+// An entry. `last`, at most 8 bytes: its values, or else their offset in the file.
+ByteVector tiff_entry(std::uint16_t tag, std::uint16_t type, std::uint64_t count, ConstBytes last);
 
 // The fields of a block of GeoTIFF fields (doc/FORMAT.md, attribute user.mdfs.meta.geotiff), by ascending tag. Empty if
 // the block is not a little-endian TIFF file whose directory has such fields alone, each once.

@@ -55,14 +55,14 @@ class Entries {
  public:
   // Values that are at `offset` of the file, or, if they fit, in the entry: then `value` is all of them.
   void add(Tag tag, TiffType type, std::uint64_t count, std::uint64_t value, std::uint64_t offset = 0) {
-    const std::uint64_t bytes = count * value_bytes(type);
-    TiffField field{tag, static_cast<std::uint16_t>(type), count, {}};
-    put_number(field.bytes, value, static_cast<unsigned>(std::min(bytes, kTiffInlineBytes)));
-    if (bytes > kTiffInlineBytes) field.bytes.resize(kTiffInlineBytes + 1);  // of which the entry has the offset alone
-    add(field, offset);
+    const bool fits = count * value_bytes(type) <= kTiffInlineBytes;
+    const ByteVector last = number_of_8_bytes(fits ? value : offset);
+    entries_.emplace_back(tag, tiff_entry(tag, static_cast<std::uint16_t>(type), count, last));
   }
   void add(const TiffField& field, std::uint64_t offset) {
-    entries_.emplace_back(field.tag, tiff_entry(field, offset));
+    const ByteVector place = number_of_8_bytes(offset);
+    const ConstBytes last = field.bytes.size() <= kTiffInlineBytes ? ConstBytes(field.bytes) : ConstBytes(place);
+    entries_.emplace_back(field.tag, tiff_entry(field.tag, field.type, field.count, last));
   }
   // The directory. `next` is where the next one is in the file; 0: nowhere.
   ByteVector bytes(std::uint64_t next) {
@@ -134,10 +134,14 @@ void fill_units(std::uint64_t begin, std::uint64_t unit_bytes, std::uint64_t cou
 
 }  // namespace
 
-unsigned levels_in_tiff(const Geometry& image, unsigned stored) {
+std::uint64_t tiff_pages(const Geometry& image) {
   std::uint64_t pages = 1;
   for (unsigned axis = 0; axis + 2 < image.rank; ++axis) pages *= image.shape[axis];
-  bool tiled = pages == 1 && has_tiles(image);
+  return pages;
+}
+
+unsigned levels_in_tiff(const Geometry& image, unsigned stored) {
+  bool tiled = tiff_pages(image) == 1 && has_tiles(image);
   for (unsigned level = 1; tiled && level <= stored; ++level) tiled = has_tiles(geometry::level_geometry(image, level));
   return tiled ? stored : 0;
 }
@@ -147,8 +151,7 @@ Result<TiffLayout::Picture> TiffLayout::picture_of(const Geometry& geometry) {
   picture.geometry = geometry;
   picture.width = geometry.shape[geometry.rank - 1];
   picture.height = geometry.rank == 1 ? 1 : geometry.shape[geometry.rank - 2];
-  picture.pages = 1;
-  for (unsigned axis = 0; axis + 2 < geometry.rank; ++axis) picture.pages *= geometry.shape[axis];
+  picture.pages = tiff_pages(geometry);
   if (picture.width == 0 || picture.height == 0 || picture.pages == 0)
     return Error{Errc::kInvalidArgument, "tif: the image has no samples"};
   if (picture.width > kMaxTiffSide || picture.height > kMaxTiffSide || picture.pages > kMaxTiffPages)
@@ -204,7 +207,7 @@ Result<TiffLayout> TiffLayout::of(TiffContent content) {
   layout.first_directory_bytes_ = layout.directory_bytes_ + layout.fields_.size() * kTiffEntryBytes;
   layout.shared_offset_ = layout.directory_offset(layout.directories_);
   layout.fields_offset_ = align_up(layout.shared_offset_ + layout.shared_values().size(), 8);
-  std::uint64_t end = layout.fields_offset_ + layout.field_values().size();
+  std::uint64_t end = layout.fields_offset_ + layout.fields_bytes();
   for (Picture& picture : layout.pictures_) {
     picture.offsets = end;
     picture.sizes = picture.offsets + picture.blocks() * 8;
@@ -285,6 +288,12 @@ ByteVector TiffLayout::shared_values() const {
   return bytes;
 }
 
+std::uint64_t TiffLayout::fields_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const TiffField& field : fields_) bytes += align_up(field.bytes.size(), 8);
+  return bytes;
+}
+
 // Each field on its own 8 bytes, also those whose values are in their entries.
 ByteVector TiffLayout::field_values() const {
   ByteVector bytes;
@@ -310,9 +319,9 @@ void TiffLayout::fill_head(std::uint64_t offset, MutableBytes into) const {
     fill_units(picture.sizes, 8, picture.blocks(), offset, into,
                [&](std::uint64_t i) { return number_of_8_bytes(picture.block_bytes(i)); });
   }
-  const ByteVector shared = shared_values(), values = field_values();
+  const ByteVector shared = shared_values();
   fill_units(shared_offset_, shared.size(), 1, offset, into, [&](std::uint64_t) { return shared; });
-  fill_units(fields_offset_, values.size(), 1, offset, into, [&](std::uint64_t) { return values; });
+  fill_units(fields_offset_, fields_bytes(), 1, offset, into, [&](std::uint64_t) { return field_values(); });
 }
 
 TiffLayout::Part TiffLayout::part_at(std::uint64_t offset) const {

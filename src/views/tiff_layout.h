@@ -12,6 +12,9 @@
 
 namespace mdfs::views {
 
+// Steps along all axes but the last two.
+std::uint64_t tiff_pages(const geometry::Geometry& image);
+
 // The levels in the file of an image that stores so many: all or none. A file of several pages or of strips has none.
 unsigned levels_in_tiff(const geometry::Geometry& image, unsigned stored);
 
@@ -91,6 +94,7 @@ class TiffLayout {
   ByteVector header() const;
   ByteVector directory(const Picture& picture, std::uint64_t page) const;
   ByteVector shared_values() const;
+  std::uint64_t fields_bytes() const;
   ByteVector field_values() const;
 
   std::vector<Picture> pictures_;  // the image, then its levels

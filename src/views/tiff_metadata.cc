@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "views/tiff_metadata.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <string_view>
 
 #include "geometry/units.h"
+#include "views/metadata_blocks.h"
 #include "views/ome_xml.h"
+#include "views/tiff_layout.h"
 
 namespace mdfs::views {
 namespace {
@@ -22,20 +23,18 @@ enum MetadataTag : std::uint16_t {
   kIptc = 33723,
   kIccProfile = 34675,
 };
-constexpr std::byte kCentimetre{3};                // as a unit of resolution
-constexpr std::uint64_t kBlockPieceBytes = 65536;  // of a block; one of fewer bytes is the last
+constexpr std::byte kCentimetre{3};  // as a unit of resolution
 
 // A block of at most `room` bytes, which are taken from it. Empty: absent, or longer.
 Result<std::string> read_block(volume::Volume& volume, volume::Ino image, std::string_view name, std::uint64_t& room) {
   std::string block;
-  for (unsigned piece = 0;; ++piece) {
-    const std::string suffix = piece == 0 ? "" : fmt::format(".{}", piece);
-    const auto bytes = volume.get_xattr(image, fmt::format("{}{}{}", kMetadataPrefix, name, suffix));
+  for (std::size_t part = 0;; ++part) {
+    const auto bytes = volume.get_xattr(image, metadata_attribute(name, part));
     if (!bytes.ok() && bytes.error().code != Errc::kNoData) return bytes.error();
     if (!bytes.ok()) break;
     block += as_text(*bytes);
     if (block.size() > room) return std::string();
-    if (bytes->size() < kBlockPieceBytes) break;
+    if (bytes->size() < kMetadataPartBytes) break;
   }
   room -= block.size();
   return block;
@@ -49,11 +48,9 @@ std::string description_of(const Geometry& image, unsigned levels, const std::st
   const bool is_ome = kept.find("<OME") != std::string::npos;
   if (!kept.empty() && !counts_pages(kept) && (!is_ome || (levels == 0 && is_ome_xml_of(kept, image)))) return kept;
   if (levels > 0) return {};
-  std::uint64_t pages = 1;
-  for (unsigned axis = 0; axis + 2 < image.rank; ++axis) pages *= image.shape[axis];
   const bool is_measured =
       std::any_of(image.spacing.begin(), image.spacing.end(), [](double step) { return step > 0; });
-  return pages > 1 || is_measured ? ome_xml(image) : std::string();
+  return tiff_pages(image) > 1 || is_measured ? ome_xml(image) : std::string();
 }
 
 // Samples per centimetre along an axis; 0 = unknown.

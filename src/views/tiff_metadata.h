@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -13,8 +12,6 @@
 #include "volume/volume.h"
 
 namespace mdfs::views {
-
-inline constexpr std::string_view kMetadataPrefix = "user.mdfs.meta.";  // of the attributes
 
 // Blocks of metadata (doc/FORMAT.md, attributes user.mdfs.meta.*); empty: the image has none.
 struct TiffMetadata {

@@ -1,4 +1,4 @@
-// Views of short texts.
+// Views of short texts, and what reads of all views fill.
 // SPDX-License-Identifier: Apache-2.0
 #include "views/view.h"
 
@@ -6,12 +6,16 @@
 
 namespace mdfs::views {
 
+MutableBytes cut_to_size(MutableBytes into, std::uint64_t offset, std::uint64_t size) {
+  const std::uint64_t left = offset < size ? size - offset : 0;
+  return into.first(static_cast<std::size_t>(std::min<std::uint64_t>(into.size(), left)));
+}
+
 Result<std::size_t> TextView::read(std::uint64_t offset, MutableBytes into, const engine::Stop&) {
-  if (offset >= text_.size()) return std::size_t{0};
-  const ConstBytes rest = as_bytes(text_).subspan(static_cast<std::size_t>(offset));
-  const std::size_t count = std::min(into.size(), rest.size());
-  std::copy_n(rest.begin(), count, into.begin());
-  return count;
+  into = cut_to_size(into, offset, text_.size());
+  if (!into.empty())
+    std::copy_n(as_bytes(text_).begin() + static_cast<std::ptrdiff_t>(offset), into.size(), into.begin());
+  return into.size();
 }
 
 }  // namespace mdfs::views

@@ -11,6 +11,9 @@
 
 namespace mdfs::views {
 
+// The part of a buffer that a read at `offset` of a file of `size` bytes fills: less at its end, nothing behind it.
+MutableBytes cut_to_size(MutableBytes into, std::uint64_t offset, std::uint64_t size);
+
 // Made when a virtual file is opened, and shared by the reads of that descriptor. A view may show stored bytes, whose
 // size is exact at look-up, or bytes that are rendered at open, whose size is unknown before. Any thread may call any
 // method.

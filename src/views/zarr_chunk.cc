@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "views/zarr_chunk.h"
 
-#include <algorithm>
 #include <mutex>
 #include <utility>
 
@@ -82,8 +81,8 @@ Result<std::size_t> ZarrChunk::read_newest(std::uint64_t offset, MutableBytes in
 
 Result<std::size_t> ZarrChunk::read_padded(std::uint64_t offset, MutableBytes into, bool newest,
                                            const engine::Stop& stop) {
-  if (offset >= size_) return std::size_t{0};
-  into = into.first(static_cast<std::size_t>(std::min<std::uint64_t>(into.size(), size_ - offset)));
+  into = cut_to_size(into, offset, size_);
+  if (into.empty()) return std::size_t{0};
   MDFS_TRY(geometry::read_padded(extent_, offset, into, [&](std::uint64_t first, MutableBytes inside) -> Status {
     MDFS_TRY_ASSIGN(const std::size_t count,
                     newest ? inside_->read_newest(first, inside, stop) : inside_->read(first, inside, stop));

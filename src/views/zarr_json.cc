@@ -10,6 +10,7 @@
 
 #include "geometry/level.h"
 #include "geometry/units.h"
+#include "views/type_names.h"
 #include "views/zarr_name.h"
 
 namespace mdfs::views {
@@ -91,34 +92,6 @@ OrderedJson multiscale(const Geometry& geometry, const ZarrLevels& levels) {
   return json;
 }
 
-std::string_view data_type(ElementType type) {
-  switch (type) {
-    case ElementType::kU8:
-      return "uint8";
-    case ElementType::kU16:
-      return "uint16";
-    case ElementType::kU32:
-      return "uint32";
-    case ElementType::kU64:
-      return "uint64";
-    case ElementType::kI8:
-      return "int8";
-    case ElementType::kI16:
-      return "int16";
-    case ElementType::kI32:
-      return "int32";
-    case ElementType::kI64:
-      return "int64";
-    case ElementType::kF16:
-      return "float16";
-    case ElementType::kF32:
-      return "float32";
-    case ElementType::kF64:
-      return "float64";
-  }
-  return "";
-}
-
 bool is_float(ElementType type) {
   return type == ElementType::kF16 || type == ElementType::kF32 || type == ElementType::kF64;
 }
@@ -189,7 +162,7 @@ std::string zarr_array_json(const Geometry& geometry) {
   }
   OrderedJson json = {{"zarr_format", 3}, {"node_type", "array"}};
   json["shape"] = std::move(shape);
-  json["data_type"] = data_type(geometry.type);
+  json["data_type"] = names_of(geometry.type).zarr;
   json["chunk_grid"] = {{"name", "regular"}, {"configuration", {{"chunk_shape", std::move(chunk)}}}};
   json["chunk_key_encoding"] = {{"name", "default"}, {"configuration", {{"separator", "/"}}}};
   json["fill_value"] = is_float(geometry.type) ? OrderedJson(0.0) : OrderedJson(0);

@@ -11,6 +11,7 @@
 #include "base/checked.h"
 #include "geometry/level.h"
 #include "small_image.h"
+#include "views/metadata_blocks.h"
 #include "views/ome_xml.h"
 #include "views/tiff_field.h"
 #include "views/tiff_metadata.h"

@@ -1,0 +1,21 @@
+// Blocks of metadata of image files, in extended attributes of an image (doc/FORMAT.md, section 7).
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace mdfs::views {
+
+inline constexpr std::string_view kMetadataPrefix = "user.mdfs.meta.";  // of the attributes
+inline constexpr std::size_t kMetadataPartBytes = 65536;                // of a block; a shorter part is the last one
+
+// The attribute that has a part of a block: 0, 1, ..
+inline std::string metadata_attribute(std::string_view block, std::size_t part) {
+  return part == 0 ? fmt::format("{}{}", kMetadataPrefix, block) : fmt::format("{}{}.{}", kMetadataPrefix, block, part);
+}
+
+}  // namespace mdfs::views
