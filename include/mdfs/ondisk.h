@@ -410,7 +410,7 @@ struct mdfs_geometry {
   uint16_t channels;    /* 1..65535, interleaved, fastest */
   uint8_t codec;        /* MDFS_CODEC_* */
   int8_t codec_level;
-  uint8_t level;      /* of a resolution pyramid; 0 */
+  uint8_t level;      /* 0 */
   uint8_t policy;     /* MDFS_POLICY_* */
   uint64_t shape[5];  /* slowest axis first, zero beyond rank; shape[0] is ceil(size / slab) */
   uint32_t extent[5]; /* samples, slowest axis first, zero beyond rank */

@@ -103,7 +103,8 @@ Result<Root> decode_root(ConstBytes bytes, std::size_t base) {
   root.level = MDFS_GET(bytes, base, mdfs_root, level);
   root.nodes = MDFS_GET(bytes, base, mdfs_root, nodes);
   root.id = MDFS_GET(bytes, base, mdfs_root, id);
-  get_bytes(bytes, base + offsetof(mdfs_root, reserved1), root.reserved);
+  get_bytes(bytes, base + offsetof(mdfs_root, reserved0), root.reserve.first);
+  get_bytes(bytes, base + offsetof(mdfs_root, reserved1), root.reserve.second);
   auto pointer = decode_pointer(bytes, base + offsetof(mdfs_root, pointer));
   if (!pointer.ok()) return {pointer.error().code, "commit.roots"};
   root.pointer = *pointer;
@@ -164,7 +165,8 @@ void encode(const CommitSlot& slot, MutableBytes out) {
     MDFS_PUT(out, base, mdfs_root, level, slot.roots[i].level);
     MDFS_PUT(out, base, mdfs_root, nodes, slot.roots[i].nodes);
     MDFS_PUT(out, base, mdfs_root, id, slot.roots[i].id);
-    put_bytes(out, base + offsetof(mdfs_root, reserved1), slot.roots[i].reserved);
+    put_bytes(out, base + offsetof(mdfs_root, reserved0), slot.roots[i].reserve.first);
+    put_bytes(out, base + offsetof(mdfs_root, reserved1), slot.roots[i].reserve.second);
     encode(slot.roots[i].pointer, out, base + offsetof(mdfs_root, pointer));
   }
   for (std::size_t i = 0; i < slot.space.size(); ++i) {
@@ -179,6 +181,7 @@ void encode(const CommitSlot& slot, MutableBytes out) {
   MDFS_PUT(out, 0, mdfs_commit_slot, features_compat, slot.features.compat);
   MDFS_PUT(out, 0, mdfs_commit_slot, features_ro_compat, slot.features.ro_compat);
   MDFS_PUT(out, 0, mdfs_commit_slot, features_incompat, slot.features.incompat);
+  put_bytes(out, offsetof(mdfs_commit_slot, reserved0), slot.reserve.counters);
   put_bytes(out, CommitReserve::kBegin, slot.reserve.middle);
   put_bytes(out, offsetof(mdfs_commit_slot, reserved2), slot.reserve.end);
   MDFS_PUT(out, 0, mdfs_commit_slot, checksum_record_count, static_cast<std::uint16_t>(slot.checksum_records.size()));
@@ -237,6 +240,7 @@ Result<CommitSlot> decode_commit_slot(ConstBytes bytes, const Uuid& volume_uuid)
   slot.features = {MDFS_GET(bytes, 0, mdfs_commit_slot, features_compat),
                    MDFS_GET(bytes, 0, mdfs_commit_slot, features_ro_compat),
                    MDFS_GET(bytes, 0, mdfs_commit_slot, features_incompat)};
+  get_bytes(bytes, offsetof(mdfs_commit_slot, reserved0), slot.reserve.counters);
   get_bytes(bytes, CommitReserve::kBegin, slot.reserve.middle);
   get_bytes(bytes, offsetof(mdfs_commit_slot, reserved2), slot.reserve.end);
   const auto checksum_records = MDFS_GET(bytes, 0, mdfs_commit_slot, checksum_record_count);

@@ -17,6 +17,13 @@
 
 namespace mdfs::format {
 
+// The bytes of a root that this version does not use.
+struct RootReserve {
+  Kept<sizeof(mdfs_root::reserved0)> first{};
+  Kept<sizeof(mdfs_root::reserved1)> second{};
+  bool operator==(const RootReserve&) const = default;
+};
+
 // mdfs_root: where a tree of the commit begins.
 struct Root {
   std::uint32_t kind = MDFS_ROOT_NONE;
@@ -24,7 +31,7 @@ struct Root {
   std::uint64_t nodes = 0;  // in the tree
   std::uint64_t id = 0;     // of what the tree stands for; 0: the main tree
   Pointer pointer;
-  Kept<sizeof(mdfs_root::reserved1)> reserved{};
+  RootReserve reserve;  // as in the previous commit
   bool operator==(const Root&) const = default;
 };
 
@@ -55,9 +62,10 @@ struct MemberState {
   bool operator==(const MemberState&) const = default;
 };
 
-// The bytes of a slot that this version does not use: between its counters and its roots, and at its end.
+// The bytes of a slot that this version does not use: among its counters, before its roots, and at its end.
 struct CommitReserve {
   static constexpr std::size_t kBegin = offsetof(mdfs_commit_slot, writer);
+  Kept<sizeof(mdfs_commit_slot::reserved0)> counters{};
   Kept<offsetof(mdfs_commit_slot, roots) - kBegin> middle{};  // writer, keys, intent log, reserved1
   Kept<sizeof(mdfs_commit_slot::reserved2)> end{};
   bool operator==(const CommitReserve&) const = default;

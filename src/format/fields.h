@@ -57,6 +57,12 @@ inline std::string_view get_padded_text(ConstBytes bytes, std::size_t offset, st
   return text.substr(0, text.find('\0'));
 }
 
+// Nothing but zeros follows the text.
+inline bool is_zero_padded(ConstBytes bytes, std::size_t offset, std::size_t size) {
+  const std::string_view text = as_text(bytes.subspan(offset, size));
+  return text.find_first_not_of('\0', std::min(text.find('\0'), size)) == std::string_view::npos;
+}
+
 inline void get_bytes(ConstBytes bytes, std::size_t offset, MutableBytes out) {
   const ConstBytes from = bytes.subspan(offset, out.size());
   std::copy(from.begin(), from.end(), out.begin());

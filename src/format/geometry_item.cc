@@ -80,8 +80,15 @@ Status decode_axes(ConstBytes value, Geometry& geometry) {
     MDFS_FORMAT_REQUIRE(std::isfinite(spacing) && spacing >= 0, "geometry.spacing");
     geometry.spacing[i] = spacing;
     geometry.unit[i] = get_padded_text(value, unit_offset(i), kUnitBytes);
-    MDFS_FORMAT_REQUIRE(geometry.unit[i].size() < kUnitBytes && is_one_line(geometry.unit[i]), "geometry.unit");
+    MDFS_FORMAT_REQUIRE(is_zero_padded(value, unit_offset(i), kUnitBytes) && geometry.unit[i].size() < kUnitBytes &&
+                            is_one_line(geometry.unit[i]),
+                        "geometry.unit");
   }
+  const std::size_t rank = geometry.rank;
+  const auto unused = [&](std::size_t first, std::size_t end) { return all_zero(value.subspan(first, end - first)); };
+  MDFS_FORMAT_REQUIRE(unused(axis_offset(rank), axis_offset(sizeof(mdfs_geometry::axis))), "geometry.axis");
+  MDFS_FORMAT_REQUIRE(unused(spacing_offset(rank), spacing_offset(kDiskAxes)), "geometry.spacing");
+  MDFS_FORMAT_REQUIRE(unused(unit_offset(rank), unit_offset(kDiskAxes)), "geometry.unit");
   return {};
 }
 

@@ -121,6 +121,7 @@ Result<Label> decode_label(ConstBytes bytes) {
   label.created_ns = MDFS_GET(bytes, 0, mdfs_label, created_ns);
   label.label_number = MDFS_GET(bytes, 0, mdfs_label, label_number);
   label.membership = MDFS_GET(bytes, 0, mdfs_label, membership);
+  MDFS_FORMAT_REQUIRE(is_zero_padded(bytes, offsetof(mdfs_label, name), sizeof(mdfs_label::name)), "label.name");
   label.name = get_padded_text(bytes, offsetof(mdfs_label, name), sizeof(mdfs_label::name));
   label.policy = MDFS_GET(bytes, 0, mdfs_label, policy);
   const auto count = MDFS_GET(bytes, 0, mdfs_label, disk_count);

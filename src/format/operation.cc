@@ -147,7 +147,9 @@ Result<OperationRecord> decode_operation(ConstBytes value) {
   get_numbers(value, offsetof(mdfs_operation, figures), record.figures);
   const std::string_view reason =
       get_padded_text(value, offsetof(mdfs_operation, reason), sizeof mdfs_operation::reason);
-  MDFS_FORMAT_REQUIRE(reason.size() < sizeof mdfs_operation::reason, "operation.reason");
+  MDFS_FORMAT_REQUIRE(reason.size() < sizeof mdfs_operation::reason &&
+                          is_zero_padded(value, offsetof(mdfs_operation, reason), sizeof mdfs_operation::reason),
+                      "operation.reason");
   record.reason = reason;
   for (std::size_t i = 0; i < disks; ++i) record.disks.push_back(get_disk(value, kRecordHeader + i * kDiskRow));
   for (std::size_t i = 0; i < errors; ++i)

@@ -225,7 +225,7 @@ SealedCommit StoreImpl::seal(Change change) {
   slot.parent_id = last_commit_.commit_id;
   slot.states = format::member_states(slot, &last_commit_);
   slot.reserve = last_commit_.reserve;
-  slot.roots.front().reserved = last_commit_.root(MDFS_ROOT_MAIN)->reserved;
+  slot.roots.front().reserve = last_commit_.root(MDFS_ROOT_MAIN)->reserve;
   return sealed;
 }
 

@@ -371,10 +371,10 @@ Status Checker::commit(const Scan& scan, const SpacePages& space) {
   sealed.slot.participants = 0;
   for (format::Root& root : sealed.slot.roots)
     if (root.kind == MDFS_ROOT_MAIN) {
-      const auto reserved = root.reserved;
+      const format::RootReserve reserve = root.reserve;
       root = scan.root;
       root.nodes = scan.tree.nodes;
-      root.reserved = reserved;
+      root.reserve = reserve;
     }
   sealed.sectors = std::move(made.writes);
   std::vector<Participant> participants;

@@ -211,6 +211,54 @@ RC_GTEST_PROP(ItemTest, DamagedValuesNeverCrash, (std::uint64_t seed)) {
   (void)decode_symlink(samples.bytes(samples.number(0, 5000)));
 }
 
+// What decoding accepts is written again as it was, so that a program that rewrites an item keeps the bytes that a
+// newer one may have put there.
+template <typename Rewrite>
+void expect_all_kept(const char* what, const ByteVector& original, std::size_t bytes_kept, const Rewrite& rewrite) {
+  std::size_t accepted = 0;
+  for (std::size_t i = 0; i < std::min(bytes_kept, original.size()); ++i) {
+    for (const unsigned bit : {0u, 7u}) {
+      ByteVector bytes = original;
+      bytes[i] ^= std::byte{1} << bit;
+      const std::optional<ByteVector> again = rewrite(bytes);
+      if (!again) continue;
+      ++accepted;
+      EXPECT_TRUE(*again == bytes) << what << ", byte " << i;
+    }
+  }
+  EXPECT_GT(accepted, 0u) << what;
+}
+
+TEST(ItemTest, NoByteThatDecodingAcceptsIsLost) {
+  Samples samples(5);
+  const auto again = [](const auto& decoded) -> std::optional<ByteVector> {
+    if (!decoded.ok()) return std::nullopt;
+    return encode(*decoded);
+  };
+  expect_all_kept("inode", encode(samples.inode()), SIZE_MAX,
+                  [&](ConstBytes bytes) { return again(decode_inode(bytes)); });
+  expect_all_kept("geometry", encode(samples.geometry()), SIZE_MAX, [&](ConstBytes bytes) -> std::optional<ByteVector> {
+    const auto decoded = decode_geometry(bytes);
+    return decoded.ok() ? std::optional(encode_over(*decoded, bytes)) : std::nullopt;
+  });
+  expect_all_kept("placement", encode(samples.placement()), SIZE_MAX,
+                  [&](ConstBytes bytes) { return again(decode_placement(bytes)); });
+  FileCell cell;
+  for (unsigned i = 0; i < 5; ++i) cell.replace(samples.run(32, i * 6));
+  // Runs are made new with every change.
+  expect_all_kept("cell", encode(cell), sizeof(mdfs_file_cell),
+                  [&](ConstBytes bytes) { return again(decode_file_cell(bytes, 4096)); });
+  const ExtentTableShape shape = samples.table_shape();
+  ExtentPage page(shape);
+  for (unsigned i = 0; i < shape.places(); i += 3) page.set(i, samples.record(shape));
+  expect_all_kept("page", page.encode(), SIZE_MAX, [&](ConstBytes bytes) -> std::optional<ByteVector> {
+    const auto decoded = ExtentPage::decode(bytes, shape);
+    return decoded.ok() ? std::optional(decoded->encode()) : std::nullopt;
+  });
+  expect_all_kept("strip", encode(samples.strip(shape, 4096)), SIZE_MAX,
+                  [&](ConstBytes bytes) { return again(decode_strip(bytes, shape, 4096)); });
+}
+
 RC_GTEST_PROP(StripTest, ReadsBackAsItWasWrittenAndGivesEachPartItsBlocks, (std::uint64_t seed)) {
   Samples samples(seed);
   const ExtentTableShape shape = samples.table_shape();

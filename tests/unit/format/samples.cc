@@ -79,7 +79,9 @@ CommitSlot Samples::commit_slot() {
   slot.objects = number(1, kMaxObject);
   slot.roots.push_back(
       {MDFS_ROOT_MAIN, static_cast<std::uint16_t>(number(0, 5)), number(1, 1u << 30), 0, pointer(slot.generation), {}});
-  fill(slot.roots.back().reserved);
+  fill(slot.roots.back().reserve.first);
+  fill(slot.roots.back().reserve.second);
+  fill(slot.reserve.counters);
   fill(slot.reserve.middle);
   fill(slot.reserve.end);
   slot.features.compat = number(0, UINT64_MAX);

@@ -455,7 +455,9 @@ TEST_F(RecoveryTest, ReservedBytesAreKeptByLaterCommits) {
   slot.state = MDFS_SLOT_COMMITTED;
   slot.reserve.middle.front() = slot.reserve.middle.back() = std::byte{0x5a};
   slot.reserve.end.front() = slot.reserve.end.back() = std::byte{0xa5};
-  slot.roots.front().reserved.back() = std::byte{0x77};
+  slot.reserve.counters.front() = std::byte{0x33};
+  slot.roots.front().reserve.first.back() = std::byte{0x44};
+  slot.roots.front().reserve.second.back() = std::byte{0x77};
   slot.features.compat = 1u << 9;
   for (std::size_t i = 0; i < 2; ++i) {
     slot.members[i].reserved = static_cast<std::uint32_t>(70 + i);
@@ -475,7 +477,7 @@ TEST_F(RecoveryTest, ReservedBytesAreKeptByLaterCommits) {
   const format::CommitSlot after = newest_of(*disks_[1]);
   EXPECT_GT(after.generation, slot.generation + 10);
   EXPECT_EQ(after.reserve, slot.reserve);
-  EXPECT_EQ(after.roots.front().reserved, slot.roots.front().reserved);
+  EXPECT_EQ(after.roots.front().reserve, slot.roots.front().reserve);
   EXPECT_EQ(after.features, slot.features);
   for (std::size_t i = 0; i < 2; ++i) {
     EXPECT_EQ(after.members[i].reserved, 70 + i);
