@@ -74,7 +74,8 @@ class FakeStore::FakeTransaction final : public store::Transaction {
 FakeStore::FakeStore(unsigned disks, std::uint64_t disk_bytes, std::uint32_t block_size) : block_size_(block_size) {
   for (unsigned i = 0; i < disks; ++i)
     disks_.push_back({std::make_unique<device::MemoryDisk>("disk" + std::to_string(i), disk_bytes), nullptr,
-                      std::vector<BlockState>(disk_bytes / block_size, BlockState::kFree)});
+                      std::vector<BlockState>(disk_bytes / block_size, BlockState::kFree), disk_bytes / block_size - 1,
+                      1});
   for (FakeDisk& disk : disks_) disk.blocks[0] = BlockState::kPublished;  // so that block 0 is not given out
   format::Inode root;
   root.mode = S_IFDIR | 0755;
@@ -93,8 +94,7 @@ std::map<format::Key, ByteVector> FakeStore::items() const {
 
 std::uint64_t FakeStore::free_blocks() const {
   std::uint64_t free = 0;
-  for (const FakeDisk& disk : disks_)
-    for (const BlockState state : disk.blocks) free += state == BlockState::kFree ? 1 : 0;
+  for (const FakeDisk& disk : disks_) free += disk.free_blocks;
   return free;
 }
 
@@ -111,7 +111,7 @@ store::DiskInfo FakeStore::disk_info(unsigned index) const {
   store::DiskInfo info;
   info.name = disk.disk->name();
   info.blocks = disk.blocks.size();
-  for (const BlockState state : disk.blocks) info.free_blocks += state == BlockState::kFree ? 1 : 0;
+  info.free_blocks = disk.free_blocks;
   if (missing_ && index + 1 == disks_.size()) info.state = store::DiskState::kMissing;
   return info;
 }
@@ -156,14 +156,18 @@ Result<Run> FakeStore::allocate(const store::AllocationRequest& request, store::
   if (refuses_blocks_ || (full_ && reservation == nullptr)) return Error{Errc::kNoSpace, "fake store"};
   for (unsigned turn = 0; turn < disks_.size() && (turn == 0 || request.may_fall_back); ++turn) {
     const unsigned index = (request.disk + turn) % disk_count();
-    std::vector<BlockState>& blocks = disks_[index].blocks;
+    FakeDisk& disk = disks_[index];
+    std::vector<BlockState>& blocks = disk.blocks;
     std::uint64_t free = 0;
-    for (std::uint64_t block = std::max<std::uint64_t>(1, request.at_block); block < blocks.size(); ++block) {
+    for (std::uint64_t block = request.at_block != 0 ? request.at_block : disk.first_free; block < blocks.size();
+         ++block) {
       free = blocks[block] == BlockState::kFree ? free + 1 : 0;
       if (request.at_block != 0 && free < block + 1 - request.at_block) break;
       if (free < request.blocks) continue;
       const Run run{static_cast<std::uint16_t>(index), block + 1 - free, request.blocks};
       std::fill_n(blocks.begin() + static_cast<std::ptrdiff_t>(run.block), run.blocks, BlockState::kAllocated);
+      disk.free_blocks -= run.blocks;
+      if (run.block == disk.first_free) disk.first_free += run.blocks;
       if (reservation != nullptr) {
         const std::uint64_t taken = std::min<std::uint64_t>(reservation->blocks(), run.blocks);
         take_from(*reservation, taken);
@@ -187,11 +191,15 @@ void FakeStore::abandon(const Run& run) { set_state(run, BlockState::kAllocated,
 
 void FakeStore::set_state(const Run& run, BlockState from, BlockState to) {
   const std::lock_guard lock(mutex_);
+  FakeDisk& disk = disks_[run.disk];
   for (std::uint64_t i = 0; i < run.blocks; ++i) {
-    BlockState& state = disks_[run.disk].blocks[run.block + i];
+    BlockState& state = disk.blocks[run.block + i];
     MDFS_CHECK(state == from);
     state = to;
   }
+  if (to != BlockState::kFree) return;
+  disk.free_blocks += run.blocks;
+  disk.first_free = std::min(disk.first_free, run.block);
 }
 
 Result<store::Reservation> FakeStore::reserve(const store::SpaceAmount& amount, store::Purpose) {

@@ -86,6 +86,8 @@ class FakeStore : public store::Store {
     std::unique_ptr<device::MemoryDisk> disk;
     device::Disk* front = nullptr;
     std::vector<BlockState> blocks;
+    std::uint64_t free_blocks = 0;
+    std::uint64_t first_free = 1;  // none is free below it
   };
   void give_back(const store::SpaceAmount& amount) override;
   void set_state(const store::Run& run, BlockState from, BlockState to);

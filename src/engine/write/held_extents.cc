@@ -28,13 +28,14 @@ std::vector<geometry::Piece> piece_in(const OpenObject& object, const geometry::
   return geometry::decompose(object.array(), inside);
 }
 
-HeldExtent held_extent(const OpenObject& object, const std::vector<geometry::RangeBox>& boxes, const Coord& coord) {
-  HeldExtent held{object.extent_index(coord), coord, {}};
+std::vector<geometry::Piece> pieces_in(const OpenObject& object, const std::vector<geometry::RangeBox>& boxes,
+                                       const Coord& coord) {
+  std::vector<geometry::Piece> all;
   for (const geometry::RangeBox& range : boxes) {
     const std::vector<geometry::Piece> pieces = piece_in(object, range.box, coord);
-    held.pieces.insert(held.pieces.end(), pieces.begin(), pieces.end());
+    all.insert(all.end(), pieces.begin(), pieces.end());
   }
-  return held;
+  return all;
 }
 
 std::vector<geometry::RangeBox> boxes_of(const OpenObject& object, std::uint64_t offset, std::uint64_t length) {
@@ -81,7 +82,14 @@ Status each_held(Core& core, OpenObject& object, const std::vector<geometry::Ran
 Status each_held_extent(Core& core, OpenObject& object, std::uint64_t offset, std::uint64_t length,
                         const std::function<Status(const HeldExtent&)>& visit) {
   const std::vector<geometry::RangeBox> boxes = boxes_of(object, offset, length);
-  return each_held(core, object, boxes, [&](const Coord& coord) { return visit(held_extent(object, boxes, coord)); });
+  return each_held(core, object, boxes, [&](const Coord& coord) {
+    return visit({object.extent_index(coord), coord, pieces_in(object, boxes, coord)});
+  });
+}
+
+std::vector<geometry::Piece> pieces_of_extent(const OpenObject& object, std::uint64_t offset, std::uint64_t length,
+                                              const Coord& coord) {
+  return pieces_in(object, boxes_of(object, offset, length), coord);
 }
 
 Status each_held_coord(Core& core, OpenObject& object, std::uint64_t offset, std::uint64_t length,

@@ -24,7 +24,11 @@ struct HeldExtent {
 Status each_held_extent(Core& core, OpenObject& object, std::uint64_t offset, std::uint64_t length,
                         const std::function<Status(const HeldExtent&)>& visit);
 
-// The same, without their pieces: for counting.
+// The pieces of [offset, offset + length) in one extent.
+std::vector<geometry::Piece> pieces_of_extent(const OpenObject& object, std::uint64_t offset, std::uint64_t length,
+                                              const geometry::Coord& coord);
+
+// The same as each_held_extent, without the pieces.
 Status each_held_coord(Core& core, OpenObject& object, std::uint64_t offset, std::uint64_t length,
                        const std::function<Status(const geometry::Coord&)>& visit);
 

@@ -46,8 +46,9 @@ class Replacer {
   Status write_window(OpenObject& object, const geometry::Window& window, const WindowSource& from, const Stop& stop,
                       bool stores_zeros = false);
   // Earlier writes are published before the new size or with it. A volume too full for them shortens the file first.
-  // After an error the size is as before, and nothing is lost. Exceptions: an image with more than kMostCut extents in
-  // the row of the new end is shortened in steps, unless the row goes as a whole; so is an image on a full volume.
+  // After an error the size is as before, and nothing is lost. Exceptions: an image with more extents in the
+  // row of the new end than one transaction changes is shortened in steps, unless the row goes as a whole; so is an
+  // image on a full volume.
   Status truncate(OpenObject& object, std::uint64_t size_bytes, const Stop& stop);
   // Enlarges a smaller object. Dirty bytes stay dirty, and the size is published with them.
   Status grow(OpenObject& object, std::uint64_t size_bytes);
@@ -61,14 +62,13 @@ class Replacer {
   Result<std::uint64_t> consolidate(OpenObject& object, std::uint64_t most_bytes, bool all);
 
  private:
-  static constexpr std::uint64_t kBandBytes = 4u << 20;         // of a window, read from its source at once
-  static constexpr std::size_t kLoadedAtOnce = 256;             // extents, between two looks at waiting threads
-  static constexpr std::uint64_t kMaxWindowExtents = 4u << 20;  // in one transaction
-  static constexpr std::uint64_t kLeastWindowExtents = 16384;   // are possible with any budget
-  static constexpr std::uint64_t kStagedBytes = 256;            // of memory for each extent that waits to be published
-  static constexpr std::size_t kItemsInTransaction = 1024;      // freed
-  static constexpr std::uint64_t kMostCut = 16384;              // extents that a transaction cuts
-  static constexpr std::uint64_t kExtentsBetweenStops = 256;    // counted, between two looks at the caller
+  static constexpr std::uint64_t kBandBytes = 4u << 20;       // of a window, read from its source at once
+  static constexpr std::size_t kLoadedAtOnce = 256;           // extents, between two looks at waiting threads
+  static constexpr std::uint64_t kMostExtents = 4u << 20;     // in one transaction
+  static constexpr std::uint64_t kLeastExtents = 16384;       // are possible with any budget
+  static constexpr std::uint64_t kStagedBytes = 256;          // of memory for each extent that waits to be published
+  static constexpr std::size_t kItemsInTransaction = 1024;    // freed
+  static constexpr std::uint64_t kExtentsBetweenStops = 256;  // counted, between two looks at the caller
 
   struct WindowJob;  // window_write.cc
   struct Cut;        // truncate.cc
@@ -82,7 +82,7 @@ class Replacer {
   Status build_band(OpenObject& object, WindowJob& job, const geometry::Box& band, const Stop& stop);
   Status build_pieces(OpenObject& object, WindowJob& job, const geometry::Box& band, ConstBytes source,
                       std::span<const geometry::Piece> pieces);
-  std::uint64_t most_window_extents() const;
+  std::uint64_t most_extents_at_once() const;  // that one transaction changes
   bool replaces_extent(const OpenObject& object, const WindowJob& job, const geometry::Box& band,
                        const geometry::Piece& piece);
   Status read_band(const WindowJob& job, const WindowRows& rows, MutableBytes into);

@@ -168,7 +168,7 @@ Result<std::uint64_t> Replacer::next_size(OpenObject& object, std::uint64_t size
 // On a full volume only few extents can be written again at once.
 Status Replacer::shrink(OpenObject& object, std::uint64_t size_bytes, const Stop& stop) {
   if (!object.is_image()) return shrink_at_once(object, size_bytes, stop);
-  std::uint64_t most = kMostCut;
+  std::uint64_t most = most_extents_at_once();
   bool may_free_rows = true;  // until there is no room for that
   while (object.size.load(std::memory_order_acquire) > size_bytes) {
     MDFS_TRY(stopped(stop));
@@ -176,7 +176,7 @@ Status Replacer::shrink(OpenObject& object, std::uint64_t size_bytes, const Stop
     const Status status = shrink_at_once(object, next, stop);
     may_free_rows = status.ok();
     if (!status.ok() && (status.error().code != Errc::kNoSpace || most == 1)) return status;
-    most = status.ok() ? std::min(most * 2, kMostCut) : most / 2;
+    most = status.ok() ? std::min(most * 2, most_extents_at_once()) : most / 2;
   }
   return {};
 }
@@ -272,14 +272,14 @@ Status Replacer::cut_cell(OpenObject& object, std::uint64_t size_bytes, Cut& cut
 Status Replacer::cut_row(OpenObject& object, std::uint64_t size_bytes, Cut& cut, const Stop& stop) {
   const std::uint64_t old = object.size.load(std::memory_order_acquire);
   const std::uint64_t row_end = std::min(old, cut.first_row * object.grid_row_bytes());
-  std::vector<HeldExtent> lost;  // at most kMostCut, or all of them of one row of bytes
-  const auto add = [&](const HeldExtent& held) -> Status {
+  std::vector<std::uint64_t> lost;  // at most most_extents_at_once(), or all of them of one row of bytes
+  const auto add = [&](const Coord& coord) -> Status {
     if (lost.size() % kExtentsBetweenStops == 0) MDFS_TRY(stopped(stop));
-    lost.push_back(held);
+    lost.push_back(object.extent_index(coord));
     return {};
   };
-  MDFS_TRY(each_held_extent(core_, object, size_bytes, row_end - size_bytes, add));
-  std::sort(lost.begin(), lost.end(), [](const HeldExtent& a, const HeldExtent& b) { return a.index < b.index; });
+  MDFS_TRY(each_held_coord(core_, object, size_bytes, row_end - size_bytes, add));
+  std::sort(lost.begin(), lost.end());
   std::vector<Staged> batch;
   const auto stage_batch = [&]() -> Status {
     MDFS_TRY(stopped(stop));
@@ -293,15 +293,15 @@ Status Replacer::cut_row(OpenObject& object, std::uint64_t size_bytes, Cut& cut,
     batch.clear();
     return {};
   };
-  for (const HeldExtent& held : lost) {
+  for (const std::uint64_t index : lost) {
     MDFS_TRY(stopped(stop));
     Staged staged;
-    staged.index = held.index;
-    staged.coord = held.coord;
-    const CacheBlockPtr block = core_.cache.find_or_create(object.key_of(held.index));
+    staged.index = index;
+    staged.coord = object.extent_coord(index);
+    const CacheBlockPtr block = core_.cache.find_or_create(object.key_of(index));
     MDFS_TRY_ASSIGN(staged.decoded, copy_of(object, block));
     if (staged.decoded)
-      for (const geometry::Piece& piece : held.pieces)
+      for (const geometry::Piece& piece : pieces_of_extent(object, size_bytes, row_end - size_bytes, staged.coord))
         geometry::fill_box(object.rank, piece.in_extent.length, std::byte{0}, staged.decoded.bytes(),
                            object.array().extent, piece.in_extent.start);
     batch.push_back(std::move(staged));

@@ -173,10 +173,9 @@ Result<bool> Replacer::replaces_stored(OpenObject& object, const geometry::Box& 
   return all;
 }
 
-// Staged extents stay in memory until they are published: a quarter of the budget for each window.
-std::uint64_t Replacer::most_window_extents() const {
-  return std::clamp<std::uint64_t>(core_.options.cache_bytes / 4 / kStagedBytes, kLeastWindowExtents,
-                                   kMaxWindowExtents);
+// Staged extents stay in memory until they are published: a quarter of the budget for each change.
+std::uint64_t Replacer::most_extents_at_once() const {
+  return std::clamp<std::uint64_t>(core_.options.cache_bytes / 4 / kStagedBytes, kLeastExtents, kMostExtents);
 }
 
 Status Replacer::write_window(OpenObject& object, const geometry::Window& window, const WindowSource& from,
@@ -184,10 +183,10 @@ Status Replacer::write_window(OpenObject& object, const geometry::Window& window
   if (!object.is_image()) return {Errc::kNotImage, "window of an ordinary file"};
   WindowJob job{
       .window = window, .from = from, .box = geometry::byte_box(*object.image, window), .stores_zeros = stores_zeros};
-  if (geometry::piece_count(object.array(), job.box) > most_window_extents())
+  if (geometry::piece_count(object.array(), job.box) > most_extents_at_once())
     return {Errc::kTooBig, fmt::format("a window of more than {} extents cannot be written at once: the option cache "
                                        "decides how many",
-                                       most_window_extents())};
+                                       most_extents_at_once())};
   MDFS_TRY_ASSIGN(const std::uint64_t coords, extents_written(object, job, stop));
   if (coords == 0) return {};
   MDFS_TRY(write_others(object, job));
