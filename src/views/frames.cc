@@ -33,7 +33,7 @@ Frames frames_of(const ShownImage& image) {
   frames.axis = time == std::string::npos ? 0 : static_cast<unsigned>(time);
   frames.count = geometry.shape[frames.axis];
   if (geometry.shape[0] == 0) return frames;
-  for (const Format format : {Format::kPng, Format::kDpx})
+  for (const Format format : {Format::kPng, Format::kDpx, Format::kExr})
     if (raster_of(image, frame_window(geometry, frames.axis, 0, format)).ok()) frames.formats.push_back(format);
   return frames;
 }

@@ -10,7 +10,7 @@ struct Raster {
   std::uint64_t width = 0;   // samples
   std::uint64_t height = 0;  // rows
   unsigned channels = 1;
-  unsigned sample_bytes = 1;  // of one channel: 1 or 2
+  unsigned sample_bytes = 1;  // of one channel: 1, 2 or 4
   std::uint64_t row_bytes() const { return width * channels * sample_bytes; }
 };
 

@@ -12,6 +12,7 @@
 #include "geometry/level.h"
 #include "geometry/window_spec.h"
 #include "views/dpx.h"
+#include "views/exr.h"
 #include "views/jpeg.h"
 #include "views/npy.h"
 #include "views/png.h"
@@ -25,14 +26,18 @@ using geometry::ElementType;
 using geometry::Geometry;
 using geometry::Window;
 
+constexpr ElementType kIntegers8[] = {ElementType::kU8};
+constexpr ElementType kIntegers16[] = {ElementType::kU8, ElementType::kU16};
+constexpr ElementType kExrTypes[] = {ElementType::kF16, ElementType::kF32, ElementType::kU32};
+
 // What a format of windows is; `channels`: bit n - 1 is set if it holds n of them, none for an array of any shape.
 struct FormatInfo {
   Format format;
   std::string_view suffix;
   const Encoder* encoder;  // null: the size of the file is known before it is opened
   unsigned channels;
-  unsigned sample_bytes = 2;        // of the largest samples of a picture
-  std::uint64_t side = UINT64_MAX;  // most samples along each axis of a picture
+  std::span<const ElementType> types = kIntegers16;  // of the samples of a picture
+  std::uint64_t side = UINT64_MAX;                   // most samples along each axis of a picture
 
   bool rendered() const { return encoder != nullptr; }
 };
@@ -45,10 +50,11 @@ constexpr std::array kFormats = {
     FormatInfo{Format::kNpy, "npy", nullptr, kAnyArray},
     FormatInfo{Format::kPgm, "pgm", nullptr, 0b0001},
     FormatInfo{Format::kPpm, "ppm", nullptr, 0b0100},
-    FormatInfo{Format::kPng, "png", &kPng, 0b1111, 2, kMaxPngSide},
-    FormatInfo{Format::kJpg, "jpg", &kJpeg, 0b0101, 1, kMaxJpegSide},
+    FormatInfo{Format::kPng, "png", &kPng, 0b1111, kIntegers16, kMaxPngSide},
+    FormatInfo{Format::kJpg, "jpg", &kJpeg, 0b0101, kIntegers8, kMaxJpegSide},
     FormatInfo{Format::kTif, "tif", nullptr, kAnyArray},
-    FormatInfo{Format::kDpx, "dpx", nullptr, 0b0100, 2, kMaxDpxSide},
+    FormatInfo{Format::kDpx, "dpx", nullptr, 0b0100, kIntegers16, kMaxDpxSide},
+    FormatInfo{Format::kExr, "exr", nullptr, 0b1101, kExrTypes, kMaxExrSide},
 };
 constexpr bool in_order() {
   for (std::size_t i = 0; i < kFormats.size(); ++i)
@@ -73,7 +79,15 @@ std::string allowed_channels(unsigned mask) {
 }
 
 bool holds_type(const FormatInfo& format, ElementType type) {
-  return type == ElementType::kU8 || (type == ElementType::kU16 && format.sample_bytes == 2);
+  return std::find(format.types.begin(), format.types.end(), type) != format.types.end();
+}
+
+std::string allowed_types(const FormatInfo& format) {
+  std::vector<std::string_view> names;
+  for (const ElementType type : format.types) names.push_back(name(type));
+  const std::string_view last = names.back();
+  names.pop_back();
+  return names.empty() ? std::string(last) : fmt::format("{} or {}", fmt::join(names, ", "), last);
 }
 
 // What is shown of the image or of a level, whose geometry is given.
@@ -103,8 +117,7 @@ Result<ShownArray> shown_by(const Geometry& geometry, const WindowName& name) {
 Result<Raster> find_raster(const Geometry& geometry, const ShownArray& shown, const FormatInfo& format, bool ranged) {
   if (!ranged && !holds_type(format, geometry.type))
     return Error{Errc::kInvalidArgument,
-                 fmt::format("{} requires {} samples{}; the image has {}", format.suffix,
-                             format.sample_bytes == 1 ? "u8" : "u8 or u16",
+                 fmt::format("{} requires {} samples{}; the image has {}", format.suffix, allowed_types(format),
                              format.rendered() ? " or a range (mdfs image display)" : "", name(geometry.type))};
   const unsigned channels = shown.channels;
   if (channels > 32 || ((format.channels >> (channels - 1)) & 1) == 0)
@@ -123,7 +136,7 @@ Result<Raster> find_raster(const Geometry& geometry, const ShownArray& shown, co
     return Error{Errc::kInvalidArgument, fmt::format("dpx holds rows of whole words of {} bytes; those of the window "
                                                      "have {} bytes",
                                                      kDpxRowStep, raster.row_bytes())};
-  if (format.rendered() && raster.row_bytes() > kMaxRenderedRowBytes)
+  if ((format.rendered() || format.format == Format::kExr) && raster.row_bytes() > kMaxRenderedRowBytes)
     return Error{Errc::kInvalidArgument, fmt::format("{} holds rows of at most {} bytes; those of the window have {}",
                                                      format.suffix, kMaxRenderedRowBytes, raster.row_bytes())};
   return raster;
@@ -144,6 +157,17 @@ Result<TiffLayout> tiff_of(const Geometry& geometry, const ShownArray& shown) {
                                                      "need {}: read the image NAME.tif, or less at a time",
                                                      kMaxTiffHead, shown.lengths[0], layout.data_offset())};
   return layout;
+}
+
+ByteVector picture_header(Format format, const Raster& raster, ElementType type) {
+  switch (format) {
+    case Format::kDpx:
+      return dpx_header(raster);
+    case Format::kExr:
+      return exr_head(raster, type);
+    default:
+      return pnm_header(raster.width, raster.height, raster.channels, raster.sample_bytes);
+  }
 }
 
 // Reads data with swapped samples: from the even offset at or before `offset`.
@@ -282,10 +306,12 @@ Result<ViewFile> view_window(const Geometry& image, const WindowName& name) {
   if (name.format == Format::kNpy) file.header = npy_header(geometry.type, file.array_shape, kWindowNpyHeaderBytes);
   if (info(name.format).channels != kAnyArray) {
     MDFS_TRY_ASSIGN(const Raster raster, find_raster(geometry, shown, info(name.format), false));
-    file.swap16 = raster.sample_bytes == 2;
-    file.header = name.format == Format::kDpx
-                      ? dpx_header(raster)
-                      : pnm_header(raster.width, raster.height, raster.channels, raster.sample_bytes);
+    file.raster = raster;
+    if (name.format == Format::kExr)
+      file.order = SampleOrder::kExr;
+    else if (raster.sample_bytes == 2)
+      file.order = SampleOrder::kSwapped16;
+    file.header = picture_header(name.format, raster, geometry.type);
   }
   if (name.format == Format::kTif) {
     MDFS_TRY_ASSIGN(const TiffLayout layout, tiff_of(geometry, shown));
@@ -294,6 +320,8 @@ Result<ViewFile> view_window(const Geometry& image, const WindowName& name) {
   }
   return file;
 }
+
+std::uint64_t ViewFile::body_bytes() const { return order == SampleOrder::kExr ? exr_data_bytes(raster) : data_bytes; }
 
 ViewFile view_image_npy(const Geometry& geometry) {
   ViewFile file;
@@ -336,10 +364,16 @@ Result<std::size_t> read_view(const ViewFile& file, std::uint64_t offset, Mutabl
   const WindowBytes samples = [&](std::uint64_t at, MutableBytes bytes) {
     return file.padded ? geometry::read_padded(*file.padded, at, bytes, read) : read(at, bytes);
   };
-  if (file.swap16) {
-    MDFS_TRY(read_swapped(file, data_offset, into, samples));
-  } else {
-    MDFS_TRY(samples(data_offset, into));
+  switch (file.order) {
+    case SampleOrder::kCanonical:
+      MDFS_TRY(samples(data_offset, into));
+      break;
+    case SampleOrder::kSwapped16:
+      MDFS_TRY(read_swapped(file, data_offset, into, samples));
+      break;
+    case SampleOrder::kExr:
+      MDFS_TRY(read_exr(file.raster, data_offset, into, samples));
+      break;
   }
   return total;
 }

@@ -22,7 +22,7 @@
 
 namespace mdfs::views {
 
-enum class Format : std::uint8_t { kRaw, kNpy, kPgm, kPpm, kPng, kJpg, kTif, kDpx };
+enum class Format : std::uint8_t { kRaw, kNpy, kPgm, kPpm, kPng, kJpg, kTif, kDpx, kExr };
 
 std::string_view suffix(Format format);  // "raw", "npy", "pgm"
 // All others are read-only; raw and npy replace the window when written.
@@ -59,8 +59,12 @@ std::string to_key(const WindowName& name);
 // The canonical spelling; not of a level of a plane (abort).
 std::string to_name(const geometry::Geometry& geometry, const WindowName& name);
 
-// The bytes of one virtual file: a header, then the window's canonical bytes (16-bit samples swapped on request), with
-// zeros around them if it is padded.
+// How a virtual file holds the window's canonical bytes: as they are, with the two bytes of each sample swapped, or as
+// rows of OpenEXR.
+enum class SampleOrder : std::uint8_t { kCanonical, kSwapped16, kExr };
+
+// The bytes of one virtual file: a header, then the window's bytes in their order, with zeros around them if it is
+// padded.
 // Immutable; belongs to the geometry at the time of its creation.
 struct ViewFile {
   geometry::Window window;
@@ -69,10 +73,12 @@ struct ViewFile {
   std::vector<std::uint64_t> array_shape;  // of the array in an NPY
   ByteVector header;
   std::uint64_t data_bytes = 0;  // with the padding
-  bool swap16 = false;
+  SampleOrder order = SampleOrder::kCanonical;
+  Raster raster{};  // of kExr
   std::optional<geometry::PaddedBox> padded{};
 
-  std::uint64_t size_bytes() const { return header.size() + data_bytes; }
+  std::uint64_t size_bytes() const { return header.size() + body_bytes(); }
+  std::uint64_t body_bytes() const;  // behind the header
   std::uint64_t inside_bytes() const { return padded ? geometry::bytes_inside(*padded, data_bytes) : data_bytes; }
 };
 // Of a format that is not rendered (else abort). The window of a cut has no meaning. kOutOfRange if the window is not

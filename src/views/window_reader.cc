@@ -21,7 +21,7 @@ Result<std::shared_ptr<WindowReader::Pass>> WindowReader::pass_for(ByteRange dat
 void WindowReader::note_read(const std::shared_ptr<Pass>& pass, ByteRange data) {
   const std::lock_guard lock(mutex_);
   if (pass->read.count() < kMostRanges) pass->read.add(data);
-  if (pass == pass_ && pass->read.covers({0, file_->data_bytes})) pass_.reset();
+  if (pass == pass_ && pass->read.covers({0, file_->body_bytes()})) pass_.reset();
 }
 
 bool WindowReader::note_stale(const std::shared_ptr<Pass>& pass) {
@@ -46,7 +46,8 @@ Result<std::size_t> WindowReader::read(std::uint64_t offset, MutableBytes into, 
   const std::uint64_t header = file_->header.size();
   const ByteRange data{std::max(offset, header) - header, std::max(end, header) - header};
   if (data.first >= data.last) return read_view(volume_, image_, *file_, offset, into, stop);
-  if (data.last - data.first == file_->data_bytes) {  // one call of the volume reads one version
+  // One call of the volume reads one version. Rows of EXR may need several.
+  if (data.last - data.first == file_->body_bytes() && file_->order != SampleOrder::kExr) {
     restart();
     return read_view(volume_, image_, *file_, offset, into, stop);
   }

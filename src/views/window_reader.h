@@ -37,7 +37,7 @@ class WindowReader final : public View {
   struct Pass {
     std::unique_ptr<volume::PinnedWindow> pinned;
     // Guarded by the reader's mutex.
-    ByteRanges read;  // of the window's bytes
+    ByteRanges read;  // of the bytes behind the header
     bool given_up = false;
   };
   Result<std::shared_ptr<Pass>> pass_for(ByteRange data);

@@ -44,11 +44,13 @@ class Frames(harness.MountTest):
         self.image("film", (12, 20, 32), channels=3, axes="tyx")
         self.image("deep", (3, 20, 32), "u16")
         self.image("float", (3, 20, 32), "f32")
+        self.image("double", (3, 20, 32), "f64")
         self.image("flat", (20, 32))
         self.assertEqual(sorted(os.listdir(self.at("film@/frames"))),
                          sorted(f"film.{n:04}.{suffix}" for n in range(12) for suffix in ("png", "dpx")))
         self.assertEqual(os.listdir(self.at("deep@/frames")), [f"deep.{n:04}.png" for n in range(3)])
-        for name in ("float", "flat"):
+        self.assertEqual(os.listdir(self.at("float@/frames")), [f"float.{n:04}.exr" for n in range(3)])
+        for name in ("double", "flat"):
             self.assertNotIn("frames", os.listdir(self.at(f"{name}@")))
             self.assertFalse(os.path.exists(self.at(f"{name}@/frames")))
         self.assertIn("frames", os.listdir(self.at("film@")))
@@ -79,6 +81,23 @@ class Frames(harness.MountTest):
             data = self.image(element, (20, 32), element, 3)
             shown = self.by_oiio(self.at(f"{element}@/win/y3+9,x4+8.dpx"), data.dtype)
             np.testing.assert_array_equal(shown.reshape(9, 8, 3), data[3:12, 4:12])
+
+    @unittest.skipUnless(shutil.which("oiiotool") and shutil.which("gdal_translate"), "needs oiiotool and gdal")
+    def test_openimageio_reads_exr(self):
+        for element in ("f16", "f32"):
+            for channels in (1, 3, 4):
+                name = f"{element}-{channels}"
+                data = self.image(name, (20, 32), element, channels)
+                path = self.at(f"{name}@/win/y3+9,x4+7.exr")
+                self.assertEqual(len(read_all(path)), os.stat(path).st_size)
+                shown = self.by_oiio(path, "f4")
+                np.testing.assert_array_equal(shown.reshape(data[3:12, 4:11].shape), data[3:12, 4:11])
+
+    def test_ffmpeg_plays_frames_of_exr(self):
+        data = self.image("film", (4, 20, 32), "f32", 3, axes="tyx")
+        shown = self.decoded("-f", "image2", "-i", self.at("film@/frames/film.%04d.exr"), pixel="gbrpf32le")
+        planes = np.frombuffer(shown, "f4").reshape(4, 3, 20, 32)
+        np.testing.assert_array_equal(np.moveaxis(planes[:, (2, 0, 1)], 1, -1), data)
 
     def test_a_tiff_window_is_exact_for_all_types(self):
         for element in ("u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f16", "f32", "f64"):

@@ -12,12 +12,14 @@
 namespace mdfs::serve {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 23> kTypes = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 25> kTypes = {{
     {"png", "image/png"},
     {"jpg", "image/jpeg"},
     {"jpeg", "image/jpeg"},
     {"tif", "image/tiff"},
     {"tiff", "image/tiff"},
+    {"dpx", "image/x-dpx"},
+    {"exr", "image/x-exr"},
     {"webp", "image/webp"},
     {"gif", "image/gif"},
     {"svg", "image/svg+xml"},

@@ -34,7 +34,8 @@ TEST(FramesTest, FramesLieAlongTimeOrTheFirstAxis) {
   EXPECT_EQ(frames_of(make("zyx", {3, 4, 5}, 1, ElementType::kU16)).formats, std::vector<Format>{Format::kPng});
   EXPECT_EQ(frames_of(make("yx", {4, 5}, 1, ElementType::kU8)).names(), 0u);
   EXPECT_EQ(frames_of(make("tyx", {0, 4, 5}, 1, ElementType::kU8)).names(), 0u);
-  EXPECT_EQ(frames_of(make("tyx", {3, 4, 5}, 1, ElementType::kF32)).names(), 0u);
+  EXPECT_EQ(frames_of(make("tyx", {3, 4, 5}, 1, ElementType::kF32)).formats, std::vector<Format>{Format::kExr});
+  EXPECT_EQ(frames_of(make("tyx", {3, 4, 5}, 1, ElementType::kF64)).names(), 0u);
 }
 
 TEST(FramesTest, NamesInAnotherSpellingDoNotExist) {

@@ -148,7 +148,7 @@ RC_GTEST_PROP(ViewFile, EveryPieceIsThatOfTheWholeFile, ()) {
     geometry::copy_box(rank, box.inside, data, box.inside, {}, around, box.length, box.before);
     data = std::move(around);
   }
-  if (file->swap16)
+  if (file->order == SampleOrder::kSwapped16)
     for (std::size_t i = 0; i + 1 < data.size(); i += 2) std::swap(data[i], data[i + 1]);
   ByteVector whole = file->header;
   whole.insert(whole.end(), data.begin(), data.end());
