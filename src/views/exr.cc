@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <span>
 #include <string_view>
+#include <utility>
 
 #include "base/check.h"
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "base/check.h"
 #include "geometry/cut_spec.h"

@@ -161,48 +161,40 @@ TEST_P(ExtremeShape, AWriteTakesNoMoreMemoryThanTheBudget) {
 
 INSTANTIATE_TEST_SUITE_P(Images, ExtremeShape, ::testing::ValuesIn(huge_images()), kNameOf);
 
-// What a cut in steps leaves is what a cut at once leaves: more extents lose bytes than one transaction takes.
+// Stores noise, shortens it to `to` bytes, and enlarges it again: what was cut off is zero. Returns how many
+// transactions shortened it.
+unsigned transactions_of_cut(const Setting& setting, std::size_t to) {
+  Bench bench(setting);
+  std::mt19937_64 random(1);
+  ByteVector bytes = noise(random, bench.size());
+  EXPECT_TRUE(bench.engine().write(bench.object(), 0, bytes).ok());
+  EXPECT_TRUE(bench.engine().write_back(bench.object()).ok());
+  const unsigned updates = bench.inode().updates;
+  EXPECT_TRUE(bench.engine().truncate(bench.object(), to).ok());
+  const unsigned transactions = bench.inode().updates - updates;
+  bytes.resize(to);
+  EXPECT_TRUE(bench.reopen().ok());
+  EXPECT_TRUE(bench.read_all() == bytes);
+  EXPECT_TRUE(bench.engine().truncate(bench.object(), setting.geometry->size_bytes()).ok());
+  bytes.resize(setting.geometry->size_bytes());
+  EXPECT_TRUE(bench.read_all() == bytes);
+  return transactions;
+}
+
 // Each extent is written once, however many steps of the slowest axis lie in it.
 TEST(ExtremeTruncate, ARowOfVeryManyExtentsIsCutAtOnce) {
   Setting setting = huge(3, {16, 160, 2560}, {16, 1, 16});
   setting.disk_bytes = 512u << 20;
   setting.cache_bytes = 64u << 20;
-  Bench bench(setting);
-  std::mt19937_64 random(1);
-  ByteVector bytes = noise(random, bench.size());
-  ASSERT_TRUE(bench.engine().write(bench.object(), 0, bytes).ok());
-  ASSERT_TRUE(bench.engine().write_back(bench.object()).ok());
-  const unsigned updates = bench.inode().updates;
-  const std::size_t to = 2u * 160 * 2560 + 77;
-  ASSERT_TRUE(bench.engine().truncate(bench.object(), to).ok());
-  EXPECT_EQ(bench.inode().updates, updates + 1);
-  bytes.resize(to);
-  ASSERT_TRUE(bench.reopen().ok());
-  EXPECT_TRUE(bench.read_all() == bytes);
-  ASSERT_TRUE(bench.engine().truncate(bench.object(), setting.geometry->size_bytes()).ok());
-  bytes.resize(setting.geometry->size_bytes());
-  EXPECT_TRUE(bench.read_all() == bytes);
+  EXPECT_EQ(transactions_of_cut(setting, 2u * 160 * 2560 + 77), 1u);
 }
 
+// What a cut in steps leaves is what a cut at once leaves: more extents lose bytes than one transaction takes.
 TEST(ExtremeTruncate, AnImageWithMoreExtentsThanMemoryHasRoomForIsShortenedInSteps) {
   Setting setting = huge(3, {4, 160, 2560}, {4, 1, 16});
   setting.cache_bytes = 1u << 20;
   setting.disk_bytes = 512u << 20;
-  Bench bench(setting);
-  std::mt19937_64 random(1);
-  ByteVector bytes = noise(random, bench.size());
-  ASSERT_TRUE(bench.engine().write(bench.object(), 0, bytes).ok());
-  ASSERT_TRUE(bench.engine().write_back(bench.object()).ok());
-  const unsigned updates = bench.inode().updates;
-  const std::size_t to = 160u * 2560 + 77;
-  ASSERT_TRUE(bench.engine().truncate(bench.object(), to).ok());
-  EXPECT_GT(bench.inode().updates, updates + 1);
-  bytes.resize(to);
-  ASSERT_TRUE(bench.reopen().ok());
-  EXPECT_TRUE(bench.read_all() == bytes);
-  ASSERT_TRUE(bench.engine().truncate(bench.object(), setting.geometry->size_bytes()).ok());
-  bytes.resize(setting.geometry->size_bytes());
-  EXPECT_TRUE(bench.read_all() == bytes);
+  EXPECT_GT(transactions_of_cut(setting, 160u * 2560 + 77), 1u);
 }
 
 // No extent is written again, and the number of transactions does not grow with the steps of axis 0.

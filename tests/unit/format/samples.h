@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <functional>
+#include <optional>
 #include <random>
 #include <span>
+#include <vector>
 
 #include "format/commit.h"
 #include "format/dirent.h"
@@ -55,6 +58,29 @@ class Samples {
   Node node();
   std::mt19937_64 generator_;
 };
+
+// What decoding accepts is written again as it was, so that a program that rewrites a structure keeps the bytes that a
+// newer one may have put there. `rewrite(bytes)` gets the first `end` bytes changed one at a time, may seal them, and
+// returns them decoded and encoded again; nothing if decoding refuses them.
+struct Rewritten {
+  std::size_t accepted = 0;
+  std::vector<std::size_t> lost;  // offsets of bytes that came back different
+};
+template <typename Rewrite>
+Rewritten change_each_byte(const ByteVector& original, std::size_t end, const Rewrite& rewrite) {
+  Rewritten result;
+  for (std::size_t i = 0; i < std::min(end, original.size()); ++i) {
+    for (const unsigned bit : {0u, 7u}) {
+      ByteVector bytes = original;
+      bytes[i] ^= std::byte{1} << bit;
+      const std::optional<ByteVector> again = rewrite(bytes);
+      if (!again) continue;
+      ++result.accepted;
+      if (*again != bytes) result.lost.push_back(i);
+    }
+  }
+  return result;
+}
 
 // What the parent of this node, encoded as `bytes`, would say.
 NodeExpectation expectation_of(const Node& node, ConstBytes bytes);
