@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "format/limits.h"
 #include "store/checksum_records.h"
 #include "store/store_impl.h"

@@ -11,6 +11,7 @@ import unittest
 
 import files
 import headers
+import includes
 import layers
 import paths
 import words
@@ -35,6 +36,45 @@ class Tree(unittest.TestCase):
     def one_complaint(self, complaints, words):
         self.assertEqual(len(complaints), 1, complaints)
         self.assertIn(words, complaints[0])
+
+
+class Includes(Tree):
+    HEADER = """#pragma once
+    namespace mdfs {
+    inline constexpr unsigned kMost = 3;
+    // Not hidden(int).
+    std::string size_text(std::uint64_t bytes);
+    struct Volume { int inner(int place); };
+    template <typename T>
+    T largest(T first, T second) { return helper(first, second); }
+    }  // namespace mdfs
+    """
+
+    def complaints_of(self, source, header="src/base/text.h"):
+        self.put(header, self.HEADER)
+        self.put("src/store/through.h", '#include "base/text.h"\n')
+        self.put("src/store/a.cc", source)
+        return includes.check_tree(self.root)
+
+    def test_a_name_of_a_header_that_is_not_included_is_found(self):
+        for use in ("return size_text(7);", "auto f = mdfs::size_text(7);", "Volume v;", "int a[kMost];",
+                    "largest(1, 2);"):
+            with self.subTest(use=use):
+                self.one_complaint(self.complaints_of(f"void f() {{ {use} }}"), "declared in src/base/text.h")
+
+    def test_a_header_may_come_through_another(self):
+        self.assertEqual(self.complaints_of('#include "store/through.h"\nauto f() { return size_text(kMost); }'), [])
+
+    def test_what_only_looks_like_a_use_is_none(self):
+        for text in ("// size_text(7)", 'auto f = "size_text(7)";', "std::size_text(7);", "f.size_text(7);",
+                     "f->size_text(7);", "hidden(3);", "inner(3);", "helper(1, 2);", "int size_text(int a);",
+                     "const auto size_text = [] {}; size_text();", "template <typename Volume> void f(Volume v);",
+                     "void f(int largest) { largest(1); }"):
+            with self.subTest(text=text):
+                self.assertEqual(self.complaints_of(text), [])
+
+    def test_a_name_of_a_higher_layer_is_another(self):
+        self.assertEqual(self.complaints_of("void f() { size_text(7); }", header="src/volume/text.h"), [])
 
 
 # A phrase per row, and where it is written. Each one holds a retired word.
