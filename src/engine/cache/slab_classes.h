@@ -12,6 +12,8 @@ namespace mdfs::engine {
 
 inline constexpr std::size_t kPageBytes = 4096;
 inline constexpr std::size_t kHugePageBytes = 2u << 20;
+// A buffer of which at most this part is filled first is a sparse one.
+inline constexpr std::size_t kSparseShare = 4;
 
 // The size class of a buffer. A power of two has eight classes, so at most an eighth of a buffer is unused. Up to eight
 // pages every multiple of a page is a class. `size` > 0.

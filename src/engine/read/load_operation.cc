@@ -18,8 +18,6 @@ namespace mdfs::engine {
 
 namespace {
 
-constexpr std::size_t kSparseShare = 4;
-
 // Buffers of cells grow by powers of two.
 std::size_t cell_buffer_bytes(const OpenObject& object, std::size_t bytes) {
   return std::min<std::size_t>(std::bit_ceil(std::max<std::size_t>(bytes, object.block_size)), object.capacity_bytes);

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "base/checked.h"
+#include "engine/cache/slab_classes.h"
 #include "engine/read/window_version.h"
 #include "geometry/copy_box.h"
 #include "mdfs/ondisk.h"
@@ -58,6 +59,11 @@ ChangedBytes changed_by(const OpenObject& object, const geometry::Box& box) {
     last = last * object.array().extent[axis] + box.start[axis] + box.length[axis] - 1;
   }
   return {static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(last + 1)};
+}
+
+// Bytes of the pages from the first to the last one of a range.
+std::size_t page_bytes(const ChangedBytes& range) {
+  return align_up(range.end, kPageBytes) - range.begin / kPageBytes * kPageBytes;
 }
 
 std::uint64_t part_bytes(const OpenObject& object, const Transfer::Part& part) {
@@ -308,6 +314,27 @@ Status Writer::make_ready(OpenObject& object, const CacheBlockPtr& block, const 
   }
 }
 
+// Gives the cache block of an extent that is filled in small parts a buffer whose memory grows with them: all of a slab
+// of extents would otherwise need memory for its first frame. False: it is no such cache block.
+bool Writer::make_sparse(const OpenObject& object, CacheBlock& block, const ChangedBytes& changed) {
+  const std::size_t size = object.capacity_bytes;
+  const std::size_t pages = page_bytes(changed);
+  const bool has_plain = block.buffer && !block.buffer.is_sparse();
+  if (!object.may_have_strips || block.complete || has_plain || pages > size / kSparseShare) return false;
+  if (block.buffer && block.buffer.unique()) {
+    core_.cache.charge(block.buffer, pages);
+    return true;
+  }
+  const std::size_t behind = size - object.extent_bytes;
+  const std::size_t before = block.buffer ? block.buffer.charged_bytes() : behind > 0 ? kPageBytes : 0;
+  BufferRef own = core_.cache.acquire_sparse(size, std::min(size, before + pages));
+  for (const ByteRanges::Range& range : block.valid.ranges())
+    std::memcpy(own.data() + range.begin, block.buffer.data() + range.begin, range.end - range.begin);
+  if (behind > 0) std::memset(own.data() + object.extent_bytes, 0, behind);
+  block.buffer = std::move(own);
+  return true;
+}
+
 // Gives the cache block a buffer of its own that is large enough. Invalid bytes have any value. They are zeros in new
 // memory of cells, whose buffers grow, and where the cache block is about to become `complete`.
 void Writer::make_writable(const OpenObject& object, CacheBlock& block, std::uint64_t bytes, bool complete) {
@@ -398,7 +425,8 @@ Status Writer::write_part(OpenObject& object, const Transfer& transfer, const Tr
   change.reservation = reservation.split(amount());
 
   if (whole && !block->complete) block->buffer = BufferRef();  // what it held is not needed
-  make_writable(object, *block, last, whole);
+  if (whole || !object.is_image() || !make_sparse(object, *block, change.changed))
+    make_writable(object, *block, last, whole);
   const geometry::Box known = with_padding(object, part);
   if (!block->complete && known.length != box.length)
     geometry::fill_box(object.rank, known.length, std::byte{0}, block->buffer.bytes(), object.array().extent,

@@ -162,5 +162,32 @@ TEST(EarlySizeTest, TheTreeEndsWhereWhatIsWrittenEarlyEnds) {
 INSTANTIATE_TEST_SUITE_P(Codecs, EarlyWriteBackTest, ::testing::Values(Codec::kRaw, Codec::kZstd),
                          [](const auto& codec) { return codec.param == Codec::kRaw ? "raw" : "zstd"; });
 
+// A slab of these extents has 8 MiB, a frame 256 KiB.
+TEST(AppendedFramesTest, FramesTakeTheMemoryThatTheyFill) {
+  constexpr std::uint64_t kLargeSide = 512, kLargeFrame = kLargeSide * kLargeSide, kFrames = 32;
+  Setting setting;
+  setting.geometry = image_of(3, {0, kLargeSide, kLargeSide}, {kFrames, 64, 64}, Codec::kRaw);
+  setting.cache_bytes = 64u << 20;
+  Bench bench(setting);
+  std::mt19937_64 random(12);
+  ByteVector array;
+  for (std::uint64_t frame = 1; frame <= kFrames; ++frame) {
+    const ByteVector bytes = noise(random, kLargeFrame, true);
+    ASSERT_TRUE(bench.engine().write(bench.object(), array.size(), bytes).ok());
+    array.insert(array.end(), bytes.begin(), bytes.end());
+    if (frame < kFrames / 2) {
+      EXPECT_LT(bench.engine().cache_stats().bytes, (frame + 2) * kLargeFrame);
+    }
+    if (frame % 3 == 0) {
+      ASSERT_TRUE(bench.engine().write_back(bench.object()).ok());
+    }
+  }
+  EXPECT_EQ(bench.read_all(), array);
+  ASSERT_TRUE(bench.engine().write_back(bench.object()).ok());
+  EXPECT_LT(bench.engine().cache_stats().bytes, (kFrames + 4) * kLargeFrame);
+  ASSERT_TRUE(bench.reopen().ok());
+  EXPECT_EQ(bench.read_all(), array);
+}
+
 }  // namespace
 }  // namespace mdfs::engine::testing
