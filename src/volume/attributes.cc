@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "volume/level_items.h"
 #include "volume/volume_impl.h"
 
 namespace mdfs::volume {
@@ -35,6 +36,7 @@ Attributes VolumeImpl::compose(Ino ino, Inode* inode, const ObjectUse& use, cons
   // Data in the tree or not yet written back: not none, or archivers take the file for a hole.
   const bool has_data = now.is_inline() || (use && engine_->is_dirty(*use));
   if (now.is_regular() && now.size > 0 && now.stored_bytes == 0 && has_data) attributes.stored_bytes = 512;
+  if (now.is_image()) attributes.stored_bytes += stored_in_levels(*store_, ino);
   return attributes;
 }
 

@@ -45,6 +45,18 @@ Result<std::shared_ptr<const LevelSet>> read_levels(store::Store& store, Ino ima
   return std::make_shared<const LevelSet>(std::move(set));
 }
 
+std::uint64_t stored_in_levels(store::Store& store, Ino image) {
+  if ((store.features_ro_compat() & MDFS_RO_COMPAT_LEVELS) == 0) return 0;
+  const auto items = read_level_items(store, image);
+  if (!items.ok()) return 0;
+  std::uint64_t bytes = 0;
+  for (const format::LevelItem& item : *items) {
+    const auto level = find_inode(store, item.object);
+    if (level.ok() && *level) bytes += (*level)->stored_bytes;
+  }
+  return bytes;
+}
+
 Status drop_levels(store::Transaction& transaction, Ino image, std::size_t kept, std::vector<Ino>& gone) {
   MDFS_TRY_ASSIGN(const std::vector<store::Item> items,
                   transaction.scan(level_key(image, kept + 1), level_key(image, UINT64_MAX), SIZE_MAX));

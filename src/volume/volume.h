@@ -48,7 +48,7 @@ struct Attributes {
   uid_t uid = 0;
   gid_t gid = 0;
   std::uint64_t size_bytes = 0;
-  std::uint64_t stored_bytes = 0;
+  std::uint64_t stored_bytes = 0;  // with those of an image's levels
   std::int64_t atime_ns = 0, mtime_ns = 0, ctime_ns = 0, btime_ns = 0;
   std::uint64_t device = 0;
   bool is_image = false;

@@ -516,6 +516,25 @@ TEST_F(LevelsTest, LevelsGoWithTheirImageAndLeaveNoBlocks) {
   EXPECT_EQ(check(), "");
 }
 
+TEST_F(LevelsTest, AnImageTakesTheBlocksOfItsLevelsToo) {
+  const Ino ino = make_image("i", made({640, 640}, {64, 64}, "yx"), 2);
+  write_random(ino, 0, 640 * 640);
+  EXPECT_OK(volume().sync());
+  const auto stored = [&] { return volume().attributes(ino)->stored_bytes; };
+  const std::uint64_t of_image = volume().image_info(ino)->stored_bytes;
+  EXPECT_EQ(stored(), of_image);
+  expect_levels(volume(), ino, "built");
+  EXPECT_OK(volume().sync());
+  std::uint64_t of_levels = 0;
+  const auto info = volume().levels_info(ino, {});
+  ASSERT_OK(info);
+  for (const auto& level : info->levels) of_levels += level.stored_bytes;
+  EXPECT_GT(of_levels, 640u * 640 / 4);
+  EXPECT_EQ(stored(), of_image + of_levels);
+  EXPECT_OK(volume().set_levels(ino, 0, Reduction::kMean));
+  EXPECT_EQ(stored(), of_image);
+}
+
 TEST_F(LevelsTest, TheCheckerFreesTheLevelsOfAnImageThatWaitsToBeFreed) {
   const Ino ino = make_image("i", made({64, 64}, {16, 16}, "yx"), 2);
   write_random(ino, 0, 4096);
