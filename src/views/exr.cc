@@ -138,7 +138,7 @@ ByteVector exr_head(const Raster& raster, ElementType type) {
 
 std::uint64_t exr_data_bytes(const Raster& raster) { return raster.height * exr_row_bytes(raster); }
 
-Status read_exr(const Raster& raster, std::uint64_t offset, MutableBytes into, const InterleavedBytes& read) {
+Status read_exr(const Raster& raster, std::uint64_t offset, MutableBytes into, const WindowBytes& read) {
   const std::uint64_t row = exr_row_bytes(raster);
   const std::uint64_t rows_at_once = std::max<std::uint64_t>(1, kExrBandBytes / raster.row_bytes());
   ByteVector made(static_cast<std::size_t>(row));

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 
 #include "base/bytes.h"
 #include "base/result.h"
@@ -21,10 +20,8 @@ ByteVector exr_head(const Raster& raster, geometry::ElementType type);
 // Behind the head: for each row its number, its bytes, and the samples of one channel after another, by name.
 std::uint64_t exr_data_bytes(const Raster& raster);
 
-// Bytes of the window, whose samples hold the channels side by side.
-using InterleavedBytes = std::function<Status(std::uint64_t offset, MutableBytes into)>;
 // Makes bytes [offset, offset + into.size()) of the data. Reads whole rows of the window, at most 4 MiB of them at
 // a time; at once if `into` has at most 1 MiB, and rows do, too.
-Status read_exr(const Raster& raster, std::uint64_t offset, MutableBytes into, const InterleavedBytes& read);
+Status read_exr(const Raster& raster, std::uint64_t offset, MutableBytes into, const WindowBytes& read);
 
 }  // namespace mdfs::views

@@ -1,8 +1,12 @@
-// The rows and columns of a window that is shown as a picture.
+// A window that is shown as a picture: its rows and columns, and where its samples come from.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
+#include <functional>
+
+#include "base/bytes.h"
+#include "base/result.h"
 
 namespace mdfs::views {
 
@@ -13,5 +17,8 @@ struct Raster {
   unsigned sample_bytes = 1;  // of one channel: 1, 2 or 4
   std::uint64_t row_bytes() const { return width * channels * sample_bytes; }
 };
+
+// Source of the canonical bytes of a window.
+using WindowBytes = std::function<Status(std::uint64_t offset, MutableBytes into)>;
 
 }  // namespace mdfs::views

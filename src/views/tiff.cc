@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "geometry/padded_box.h"
+#include "views/exif_block.h"
 #include "views/level_view.h"
 #include "views/tiff_metadata.h"
 
@@ -17,7 +18,10 @@ Result<TiffLayout> tiff_layout(volume::Volume& volume, volume::Ino image) {
   MDFS_TRY_ASSIGN(const TiffMetadata metadata, read_tiff_metadata(volume, image));
   const unsigned shown = levels_in_tiff(geometry, levels.first);
   auto fields = tiff_fields(geometry, shown, metadata);
-  return TiffLayout::of({.image = std::move(geometry), .levels = shown, .fields = std::move(fields)});
+  return TiffLayout::of({.image = std::move(geometry),
+                         .levels = shown,
+                         .fields = std::move(fields),
+                         .directories = parse_exif(metadata.exif).directories});
 }
 
 Result<std::size_t> TiffView::read_newest(std::uint64_t offset, MutableBytes into, const engine::Stop& stop) {

@@ -8,13 +8,11 @@
 
 #include "base/check.h"
 #include "base/checked.h"
+#include "views/metadata_blocks.h"
 
 namespace mdfs::views {
 namespace {
 
-// ModelPixelScale, ModelTiepoint, ModelTransformation, GeoKeyDirectory, GeoDoubleParams, GeoAsciiParams; metadata and
-// the value without data of GDAL.
-constexpr std::array<std::uint16_t, 8> kGeoTags = {33550, 33922, 34264, 34735, 34736, 34737, 42112, 42113};
 constexpr std::string_view kBlockHead{"II\x2a\0\x08\0\0\0", 8};  // the directory follows
 constexpr std::uint64_t kBlockEntryBytes = 12, kBlockInlineBytes = 4;
 
@@ -24,13 +22,13 @@ std::uint64_t to_number(std::string_view bytes) {
   return value;
 }
 
-// Bytes of a value in a classic file; 0: no such type.
-std::uint64_t value_bytes(std::uint64_t type) {
-  constexpr std::array<std::uint64_t, 13> kBytes = {0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8};
-  return type < kBytes.size() ? kBytes[type] : 0;
-}
-
 }  // namespace
+
+ClassicType classic_type(std::uint64_t type) {
+  constexpr std::array<ClassicType, 14> kTypes = {
+      {{}, {1, 1}, {1, 1}, {2, 2}, {4, 4}, {8, 4}, {1, 1}, {1, 1}, {2, 2}, {4, 4}, {8, 4}, {4, 4}, {8, 8}, {4, 4}}};
+  return type < kTypes.size() ? kTypes[type] : ClassicType();
+}
 
 void put_number(ByteVector& into, std::uint64_t value, unsigned bytes) {
   for (unsigned i = 0; i < bytes; ++i) into.push_back(static_cast<std::byte>(value >> (8 * i)));
@@ -82,7 +80,7 @@ std::vector<TiffField> parse_geo_fields(std::string_view block) {
                     static_cast<std::uint16_t>(to_number(entry.substr(2, 2))),
                     to_number(entry.substr(4, 4)),
                     {}};
-    const std::uint64_t bytes = field.count * value_bytes(field.type);
+    const std::uint64_t bytes = field.count * classic_type(field.type).value_bytes;
     const std::uint64_t place =
         bytes <= kBlockInlineBytes ? first + i * kBlockEntryBytes + 8 : to_number(entry.substr(8));
     if (bytes == 0 || std::find(kGeoTags.begin(), kGeoTags.end(), field.tag) == kGeoTags.end() ||

@@ -20,6 +20,7 @@ enum class TiffType : std::uint16_t {
   kRational = 5,
   kUndefined = 7,
   kLong8 = 16,
+  kIfd8 = 18,
 };
 
 // Appends the lowest `bytes` bytes of a number, at most 8, little endian.
@@ -32,6 +33,17 @@ struct TiffField {
   ByteVector bytes;         // the values, little endian
   bool operator==(const TiffField&) const = default;
 };
+// A directory of its own, to which a field of the first page leads.
+struct TiffDirectory {
+  std::uint16_t tag = 0;            // of that field
+  std::vector<TiffField> fields{};  // by ascending tag
+};
+// A type of classic TIFF. 0: there is no such type.
+struct ClassicType {
+  unsigned value_bytes = 0;
+  unsigned number_bytes = 0;  // of which a value has one, a fraction two
+};
+ClassicType classic_type(std::uint64_t type);
 TiffField text_field(std::uint16_t tag, std::string_view text);  // a null byte follows the text
 TiffField bytes_field(std::uint16_t tag, TiffType type, std::string_view bytes);
 // A positive number that a fraction of 32-bit numbers comes close to. Empty: there is none.

@@ -38,6 +38,7 @@ enum Tag : std::uint16_t {
   kTileLength = 323,
   kTileOffsets = 324,
   kTileByteCounts = 325,
+  kSubIfds = 330,
   kExtraSamples = 338,
   kSampleFormat = 339,
 };
@@ -54,7 +55,7 @@ std::uint64_t value_bytes(TiffType type) { return type == TiffType::kShort ? 2 :
 class Entries {
  public:
   // Values that are at `offset` of the file, or, if they fit, in the entry: then `value` is all of them.
-  void add(Tag tag, TiffType type, std::uint64_t count, std::uint64_t value, std::uint64_t offset = 0) {
+  void add(std::uint16_t tag, TiffType type, std::uint64_t count, std::uint64_t value, std::uint64_t offset = 0) {
     const bool fits = count * value_bytes(type) <= kTiffInlineBytes;
     const ByteVector last = number_of_8_bytes(fits ? value : offset);
     entries_.emplace_back(tag, tiff_entry(tag, static_cast<std::uint16_t>(type), count, last));
@@ -76,6 +77,32 @@ class Entries {
  private:
   std::vector<std::pair<std::uint16_t, ByteVector>> entries_;
 };
+
+// The values of fields, each on its own 8 bytes, also those whose values are in their entries.
+void append_values(const std::vector<TiffField>& fields, ByteVector& bytes) {
+  for (const TiffField& field : fields) {
+    bytes.insert(bytes.end(), field.bytes.begin(), field.bytes.end());
+    bytes.resize(align_up(bytes.size(), 8));
+  }
+}
+
+// Adds fields whose values lie as append_values() appends them, from `place` of the file on.
+void add_fields(const std::vector<TiffField>& fields, std::uint64_t place, Entries& entries) {
+  for (const TiffField& field : fields) {
+    entries.add(field, place);
+    place += align_up(field.bytes.size(), 8);
+  }
+}
+
+std::uint64_t values_bytes(const std::vector<TiffField>& fields) {
+  std::uint64_t bytes = 0;
+  for (const TiffField& field : fields) bytes += align_up(field.bytes.size(), 8);
+  return bytes;
+}
+
+std::uint64_t entries_bytes(const std::vector<TiffField>& fields) {
+  return align_up(16 + fields.size() * kTiffEntryBytes, 8);
+}
 
 // Up to four equal shorts as the value of an entry.
 std::uint64_t repeat_short(std::uint64_t value, std::uint64_t count) {
@@ -141,9 +168,13 @@ std::uint64_t tiff_pages(const Geometry& image) {
 }
 
 unsigned levels_in_tiff(const Geometry& image, unsigned stored) {
-  bool tiled = tiff_pages(image) == 1 && has_tiles(image);
-  for (unsigned level = 1; tiled && level <= stored; ++level) tiled = has_tiles(geometry::level_geometry(image, level));
-  return tiled ? stored : 0;
+  if (!has_tiles(image)) return 0;
+  const std::uint64_t pages = tiff_pages(image);
+  for (unsigned level = 1; level <= stored; ++level) {
+    const Geometry above = geometry::level_geometry(image, level);
+    if (!has_tiles(above) || tiff_pages(above) != pages) return level - 1;
+  }
+  return stored;
 }
 
 Result<TiffLayout::Picture> TiffLayout::picture_of(const Geometry& geometry) {
@@ -190,6 +221,7 @@ std::uint64_t TiffLayout::Picture::data_bytes() const {
 Result<TiffLayout> TiffLayout::of(TiffContent content) {
   TiffLayout layout;
   layout.fields_ = std::move(content.fields);
+  layout.field_directories_ = std::move(content.directories);
   MDFS_TRY_ASSIGN(Picture image, picture_of(content.image));
   layout.pictures_.push_back(std::move(image));
   MDFS_CHECK(content.levels == levels_in_tiff(content.image, content.levels));
@@ -198,16 +230,26 @@ Result<TiffLayout> TiffLayout::of(TiffContent content) {
     layout.pictures_.push_back(std::move(picture));
   }
 
+  Picture& first = layout.pictures_.front();
+  const std::uint64_t fields = (layout.fields_.size() + layout.field_directories_.size()) * kTiffEntryBytes;
+  first.directories = kHeaderBytes;
+  layout.first_directory_bytes_ = layout.directory(first, 0).size();
+  layout.page_directory_bytes_ = layout.first_directory_bytes_ - fields;
+  std::uint64_t end = kHeaderBytes + fields;
   for (Picture& picture : layout.pictures_) {
-    picture.directory = layout.directories_;
-    layout.directories_ += picture.pages;
+    if (!layout.is_image(picture)) {
+      picture.directories = end;
+      layout.level_directory_bytes_ = layout.directory(picture, 0).size();
+    }
+    end += picture.pages * layout.directory_bytes(picture);
   }
-  layout.directory_bytes_ = layout.directory(layout.pictures_.back(), layout.pictures_.back().pages - 1).size();
-  if (layout.directories_ == 1) layout.directory_bytes_ -= layout.fields_.size() * kTiffEntryBytes;
-  layout.first_directory_bytes_ = layout.directory_bytes_ + layout.fields_.size() * kTiffEntryBytes;
-  layout.shared_offset_ = layout.directory_offset(layout.directories_);
+  layout.shared_offset_ = end;
   layout.fields_offset_ = align_up(layout.shared_offset_ + layout.shared_values().size(), 8);
-  std::uint64_t end = layout.fields_offset_ + layout.fields_bytes();
+  layout.fields_bytes_ = values_bytes(layout.fields_);
+  for (const TiffDirectory& directory : layout.field_directories_)
+    layout.fields_bytes_ += entries_bytes(directory.fields) + values_bytes(directory.fields);
+  layout.sub_levels_offset_ = layout.fields_offset_ + layout.fields_bytes_;
+  end = layout.sub_levels_offset_ + (layout.has_sub_levels() ? first.pages * content.levels * 8 : 0);
   for (Picture& picture : layout.pictures_) {
     picture.offsets = end;
     picture.sizes = picture.offsets + picture.blocks() * 8;
@@ -225,8 +267,22 @@ std::uint64_t TiffLayout::block_offset(const Picture& picture, std::uint64_t blo
   return data_offset_ + picture.data + picture.block_offset(block);
 }
 
-std::uint64_t TiffLayout::directory_offset(std::uint64_t number) const {
-  return kHeaderBytes + (number == 0 ? 0 : first_directory_bytes_ + (number - 1) * directory_bytes_);
+std::uint64_t TiffLayout::directory_bytes(const Picture& picture) const {
+  return is_image(picture) ? page_directory_bytes_ : level_directory_bytes_;
+}
+
+std::uint64_t TiffLayout::directory_offset(const Picture& picture, std::uint64_t page) const {
+  const bool behind_first = is_image(picture) && page > 0;
+  const std::uint64_t fields = behind_first ? first_directory_bytes_ - page_directory_bytes_ : 0;
+  return picture.directories + page * directory_bytes(picture) + fields;
+}
+
+// Of the chain. 0: none.
+std::uint64_t TiffLayout::next_directory(const Picture& picture, std::uint64_t page) const {
+  if (has_sub_levels() && !is_image(picture)) return 0;
+  if (page + 1 < picture.pages) return directory_offset(picture, page + 1);
+  const bool is_last = has_sub_levels() || &picture == &pictures_.back();
+  return is_last ? 0 : directory_offset(*(&picture + 1), 0);
 }
 
 ByteVector TiffLayout::header() const {
@@ -245,13 +301,13 @@ ByteVector TiffLayout::directory(const Picture& picture, std::uint64_t page) con
   const std::uint64_t bits = 8 * element_bytes(geometry.type);
   const std::uint64_t bits_offset = shared_offset_, format_offset = bits_offset + 2 * channels;
   const std::uint64_t extra_offset = format_offset + 2 * channels;
-  const std::uint64_t first = page * picture.blocks_per_page, number = picture.directory + page;
+  const std::uint64_t first = page * picture.blocks_per_page;
   // With one block the values are in the entries.
   const std::uint64_t offset_value = block_offset(picture, first), size_value = picture.block_bytes(first);
   const std::uint64_t offsets = picture.offsets + first * 8, sizes = picture.sizes + first * 8;
   using enum TiffType;
   Entries entries;
-  entries.add(kNewSubfileType, kLong, 1, &picture == pictures_.data() ? 0 : kReducedPicture);
+  entries.add(kNewSubfileType, kLong, 1, is_image(picture) ? 0 : kReducedPicture);
   entries.add(kImageWidth, kLong, 1, picture.width);
   entries.add(kImageLength, kLong, 1, picture.height);
   entries.add(kBitsPerSample, kShort, channels, repeat_short(bits, channels), bits_offset);
@@ -271,12 +327,19 @@ ByteVector TiffLayout::directory(const Picture& picture, std::uint64_t page) con
   }
   if (extra != 0) entries.add(kExtraSamples, kShort, extra, repeat_short(extra_meaning(geometry), extra), extra_offset);
   entries.add(kSampleFormat, kShort, channels, repeat_short(sample_format(geometry.type), channels), format_offset);
-  std::uint64_t place = fields_offset_;
-  for (const TiffField& field : fields_) {
-    if (number == 0) entries.add(field, place);
-    place += align_up(field.bytes.size(), 8);
+  if (has_sub_levels() && is_image(picture)) {
+    const std::uint64_t levels = pictures_.size() - 1;
+    entries.add(kSubIfds, kIfd8, levels, directory_offset(pictures_[1], page), sub_levels_offset_ + page * levels * 8);
   }
-  return entries.bytes(number + 1 == directories_ ? 0 : directory_offset(number + 1));
+  if (is_image(picture) && page == 0) {
+    add_fields(fields_, fields_offset_, entries);
+    std::uint64_t place = fields_offset_ + values_bytes(fields_);
+    for (const TiffDirectory& one : field_directories_) {
+      entries.add(one.tag, kIfd8, 1, place);
+      place += entries_bytes(one.fields) + values_bytes(one.fields);
+    }
+  }
+  return entries.bytes(next_directory(picture, page));
 }
 
 ByteVector TiffLayout::shared_values() const {
@@ -288,18 +351,17 @@ ByteVector TiffLayout::shared_values() const {
   return bytes;
 }
 
-std::uint64_t TiffLayout::fields_bytes() const {
-  std::uint64_t bytes = 0;
-  for (const TiffField& field : fields_) bytes += align_up(field.bytes.size(), 8);
-  return bytes;
-}
-
-// Each field on its own 8 bytes, also those whose values are in their entries.
 ByteVector TiffLayout::field_values() const {
   ByteVector bytes;
-  for (const TiffField& field : fields_) {
-    bytes.insert(bytes.end(), field.bytes.begin(), field.bytes.end());
-    bytes.resize(align_up(bytes.size(), 8));
+  append_values(fields_, bytes);
+  for (const TiffDirectory& directory : field_directories_) {
+    const std::uint64_t end = bytes.size() + entries_bytes(directory.fields);
+    Entries entries;
+    add_fields(directory.fields, fields_offset_ + end, entries);
+    const ByteVector head = entries.bytes(0);
+    bytes.insert(bytes.end(), head.begin(), head.end());
+    bytes.resize(end);
+    append_values(directory.fields, bytes);
   }
   return bytes;
 }
@@ -311,17 +373,23 @@ void TiffLayout::fill_head(std::uint64_t offset, MutableBytes into) const {
   fill_units(kHeaderBytes, first_directory_bytes_, 1, offset, into,
              [&](std::uint64_t) { return directory(pictures_.front(), 0); });
   for (const Picture& picture : pictures_) {
-    const std::uint64_t skipped = picture.directory == 0 ? 1 : 0;  // the first directory
-    fill_units(directory_offset(picture.directory + skipped), directory_bytes_, picture.pages - skipped, offset, into,
+    const std::uint64_t skipped = is_image(picture) ? 1 : 0;  // the first directory
+    fill_units(directory_offset(picture, skipped), directory_bytes(picture), picture.pages - skipped, offset, into,
                [&](std::uint64_t page) { return directory(picture, page + skipped); });
     fill_units(picture.offsets, 8, picture.blocks(), offset, into,
                [&](std::uint64_t i) { return number_of_8_bytes(block_offset(picture, i)); });
     fill_units(picture.sizes, 8, picture.blocks(), offset, into,
                [&](std::uint64_t i) { return number_of_8_bytes(picture.block_bytes(i)); });
   }
+  if (has_sub_levels()) {
+    const std::uint64_t levels = pictures_.size() - 1;
+    fill_units(sub_levels_offset_, 8, pictures_.front().pages * levels, offset, into, [&](std::uint64_t i) {
+      return number_of_8_bytes(directory_offset(pictures_[1 + i % levels], i / levels));
+    });
+  }
   const ByteVector shared = shared_values();
   fill_units(shared_offset_, shared.size(), 1, offset, into, [&](std::uint64_t) { return shared; });
-  fill_units(fields_offset_, fields_bytes(), 1, offset, into, [&](std::uint64_t) { return field_values(); });
+  fill_units(fields_offset_, fields_bytes_, 1, offset, into, [&](std::uint64_t) { return field_values(); });
 }
 
 TiffLayout::Part TiffLayout::part_at(std::uint64_t offset) const {

@@ -15,7 +15,8 @@ namespace mdfs::views {
 // Steps along all axes but the last two.
 std::uint64_t tiff_pages(const geometry::Geometry& image);
 
-// The levels in the file of an image that stores so many: all or none. A file of several pages or of strips has none.
+// The levels in the file of an image that stores so many. A file of strips has none. A file of several pages has those
+// that have as many pages.
 unsigned levels_in_tiff(const geometry::Geometry& image, unsigned stored);
 
 // What the file is of.
@@ -23,23 +24,27 @@ struct TiffContent {
   geometry::Geometry image;
   unsigned levels = 0;              // as levels_in_tiff() returns (else abort)
   std::vector<TiffField> fields{};  // of the first page, beside those that describe the samples; by ascending tag
+  std::vector<TiffDirectory> directories{};  // that fields of the first page lead to; other tags than those of `fields`
 };
 
 // All of it follows from the content, so that the size is exact at look-up and a part costs as much as its bytes. The
 // two fastest axes are a page; the other axes count the pages.
 //
 //   0           header, 16 bytes
-//   16          a directory for each page, then for each level; the first has its own size, all others have one
+//   16          a directory for each page; the first has its own size. Then those of level 1, of level 2, ..
 //   then        values that all directories share: bits and formats of samples
-//   then        values of the fields
+//   then        values of the fields, and the directories that they lead to
+//   then        of several pages with levels: where the directories of the levels of each page are, 8 bytes each
 //   then        offsets of the blocks of all pages, 8 bytes each; then their sizes; the same for each level
 //   data_offset (a multiple of kTiffAlignment) the blocks, uncompressed, little endian: the coarsest level first, the
 //               image last
 //
 // Blocks are tiles with the sides of extents, where those are multiples of 16; tiles over the edge are padded with
-// zeros. Else they are strips of whole rows, and the data are the canonical bytes. With levels the file is a Cloud
-// Optimized GeoTIFF: directories by descending size, data by ascending size.
-// Sources: TIFF 6.0; BigTIFF as in libtiff (www.awaresystems.be/imaging/tiff/bigtiff.html); OGC 21-026.
+// zeros. Else they are strips of whole rows, and the data are the canonical bytes. A page with levels is a Cloud
+// Optimized GeoTIFF: a chain of directories by descending size, data by ascending size. Of several pages, each has its
+// levels as SubIFDs, as in OME-TIFF.
+// Sources: TIFF 6.0; BigTIFF as in libtiff (www.awaresystems.be/imaging/tiff/bigtiff.html); OGC 21-026; Adobe PageMaker
+// 6.0 TIFF Technical Notes, 1; OME-TIFF 6.0 (sub-resolutions).
 class TiffLayout {
  public:
   // kInvalidArgument: TIFF, or what reads it, cannot hold the image; the error says why. The geometry has passed
@@ -77,7 +82,7 @@ class TiffLayout {
     std::uint64_t tile_width = 0;  // of strips: the width
     std::uint64_t block_rows = 0;
     std::uint64_t blocks_across = 0, blocks_per_page = 0;
-    std::uint64_t directory = 0;           // number of its first directory
+    std::uint64_t directories = 0;         // where they are in the file
     std::uint64_t offsets = 0, sizes = 0;  // where they are in the file
     std::uint64_t data = 0;                // behind data_offset_
 
@@ -90,17 +95,22 @@ class TiffLayout {
   static Result<Picture> picture_of(const geometry::Geometry& geometry);
 
   std::uint64_t block_offset(const Picture& picture, std::uint64_t block) const;
-  std::uint64_t directory_offset(std::uint64_t number) const;
+  // Are the levels in SubIFDs of the pages, or in the chain of directories, behind the page?
+  bool has_sub_levels() const { return has_levels() && pictures_.front().pages > 1; }
+  bool is_image(const Picture& picture) const { return &picture == pictures_.data(); }
+  std::uint64_t directory_bytes(const Picture& picture) const;  // but of the first one in the file
+  std::uint64_t directory_offset(const Picture& picture, std::uint64_t page) const;
+  std::uint64_t next_directory(const Picture& picture, std::uint64_t page) const;
   ByteVector header() const;
   ByteVector directory(const Picture& picture, std::uint64_t page) const;
   ByteVector shared_values() const;
-  std::uint64_t fields_bytes() const;
   ByteVector field_values() const;
 
   std::vector<Picture> pictures_;  // the image, then its levels
   std::vector<TiffField> fields_;
-  std::uint64_t directories_ = 0;
-  std::uint64_t first_directory_bytes_ = 0, directory_bytes_ = 0, shared_offset_ = 0, fields_offset_ = 0;
+  std::vector<TiffDirectory> field_directories_;
+  std::uint64_t first_directory_bytes_ = 0, page_directory_bytes_ = 0, level_directory_bytes_ = 0;
+  std::uint64_t shared_offset_ = 0, fields_offset_ = 0, fields_bytes_ = 0, sub_levels_offset_ = 0;
   std::uint64_t data_offset_ = 0, data_bytes_ = 0;
 };
 

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "geometry/units.h"
+#include "views/exif_block.h"
 #include "views/metadata_blocks.h"
 #include "views/ome_xml.h"
 #include "views/tiff_layout.h"
@@ -44,10 +45,12 @@ bool counts_pages(std::string_view description) {
   return description.starts_with("ImageJ=") || description.starts_with("{\"shape\"");
 }
 
+// Readers of OME-XML take a level in the chain of directories for another page.
 std::string description_of(const Geometry& image, unsigned levels, const std::string& kept) {
+  const bool may_be_ome = levels == 0 || tiff_pages(image) > 1;
   const bool is_ome = kept.find("<OME") != std::string::npos;
-  if (!kept.empty() && !counts_pages(kept) && (!is_ome || (levels == 0 && is_ome_xml_of(kept, image)))) return kept;
-  if (levels > 0) return {};
+  if (!kept.empty() && !counts_pages(kept) && (!is_ome || (may_be_ome && is_ome_xml_of(kept, image)))) return kept;
+  if (!may_be_ome) return {};
   const bool is_measured =
       std::any_of(image.spacing.begin(), image.spacing.end(), [](double step) { return step > 0; });
   return tiff_pages(image) > 1 || is_measured ? ome_xml(image) : std::string();
@@ -70,6 +73,7 @@ Result<TiffMetadata> read_tiff_metadata(volume::Volume& volume, volume::Ino imag
   MDFS_TRY_ASSIGN(metadata.xmp, read_block(volume, image, "xmp", room));
   MDFS_TRY_ASSIGN(metadata.iptc, read_block(volume, image, "iptc", room));
   MDFS_TRY_ASSIGN(metadata.geotiff, read_block(volume, image, "geotiff", room));
+  MDFS_TRY_ASSIGN(metadata.exif, read_block(volume, image, "exif", room));
   return metadata;
 }
 
@@ -90,6 +94,8 @@ std::vector<TiffField> tiff_fields(const Geometry& image, unsigned levels, const
   add(kXmp, TiffType::kByte, metadata.xmp);
   const std::vector<TiffField> geo = parse_geo_fields(metadata.geotiff);
   fields.insert(fields.end(), geo.begin(), geo.end());
+  const std::vector<TiffField> texts = parse_exif(metadata.exif).page;
+  fields.insert(fields.end(), texts.begin(), texts.end());
   add(kIptc, TiffType::kUndefined, metadata.iptc);
   add(kIccProfile, TiffType::kUndefined, metadata.icc);
   std::stable_sort(fields.begin(), fields.end(), [](const auto& a, const auto& b) { return a.tag < b.tag; });

@@ -95,8 +95,6 @@ ViewFile view_image_npy(const geometry::Geometry& geometry);
 // scan.raw: the canonical bytes alone.
 ViewFile view_image_raw(const geometry::Geometry& geometry);
 
-// Source of the window's canonical bytes.
-using WindowBytes = std::function<Status(std::uint64_t offset, MutableBytes into)>;
 // Reads bytes [offset, offset + into.size()) of the virtual file; fewer at its end. Returns the number.
 Result<std::size_t> read_view(const ViewFile& file, std::uint64_t offset, MutableBytes into, const WindowBytes& read);
 // Reads the current state of the image.

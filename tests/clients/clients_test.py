@@ -245,6 +245,67 @@ with tifffile.TiffFile(sys.argv[1]) as file:
         self.assertEqual(done.returncode, 0, done.stderr)
         np.testing.assert_array_equal(np.load(seen), samples)
 
+    def test_the_pages_of_a_tiff_have_their_levels(self):
+        samples = np.random.default_rng(6).integers(0, 60000, (3, 4, 300, 420), dtype="u2")
+        source = os.path.join(self.volume.folder, "samples.npy")
+        np.save(source, samples)
+        run(harness.MDFS, "image", "import", "--axes", "czyx", "--spacing", "1,2um,0.5um,0.5um", "--levels", "2",
+            "--extent", "1x1x64x64", source, self.at("cells"))
+        program = """
+import sys
+import numpy
+import pyvips
+import tifffile
+path = sys.argv[1]
+with tifffile.TiffFile(path) as file:
+    assert file.is_ome and len(file.series) == 1, file.series
+    levels = file.series[0].levels
+    assert [level.axes for level in levels] == ["CZYX"] * 3, levels
+    numpy.savez(sys.argv[2], *[level.asarray() for level in levels],
+                vips=pyvips.Image.new_from_file(path, page=7, subifd=1).numpy())
+"""
+        seen = os.path.join(self.volume.folder, "seen.npz")
+        done = subprocess.run([PYTHON, "-c", program, self.at("cells@/cells.tif"), seen],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with np.load(seen) as arrays:
+            np.testing.assert_array_equal(arrays["arr_0"], samples)
+            for level in 1, 2:
+                np.testing.assert_array_equal(arrays[f"arr_{level}"], np.load(self.at(f"cells@/win/l{level}.npy")))
+            np.testing.assert_array_equal(arrays["vips"], arrays["arr_2"][1, 3])
+
+    def test_the_exif_of_a_photograph_is_in_its_tiff(self):
+        source = os.path.join(self.volume.folder, "photo.jpg")
+        program = """
+import sys
+import PIL.Image
+exif = PIL.Image.Exif()
+exif[271] = "Maker of cameras"
+exif.get_ifd(0x8769)[33434] = 1 / 250
+exif.get_ifd(0x8769)[34855] = 400
+exif.get_ifd(0x8825)[2] = (47.0, 30.0, 15.5)
+PIL.Image.linear_gradient("L").convert("RGB").save(sys.argv[1], exif=exif)
+"""
+        subprocess.run([PYTHON, "-c", program, source], check=True)
+        run(harness.MDFS, "image", "import", source, self.at("photo"))
+        program = """
+import sys
+import PIL.Image
+import rasterio
+import tifffile
+with tifffile.TiffFile(sys.argv[1]) as file:
+    tags = file.pages[0].tags
+    exif, gps = tags["ExifTag"].value, tags["GPSTag"].value
+    assert tags["Make"].value == "Maker of cameras", tags
+    assert exif["ISOSpeedRatings"] == 400 and exif["ExposureTime"] == (1, 250), exif
+    assert gps["GPSLatitude"][:4] == (47, 1, 30, 1), gps
+with rasterio.open(sys.argv[1]) as source:
+    assert source.read().shape == (3, 256, 256)
+"""
+        done = subprocess.run([PYTHON, "-c", program, self.at("photo@/photo.tif")], capture_output=True, text=True,
+                              check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_headers_carry_the_spacing(self):
         run(harness.MDFS, "image", "create", self.at("stack"), "--shape", "5x40x50", "--spacing", "2um,0.5um,0.25um")
         self.assertEqual(self.through_header("pynrrd", self.at("stack@/stack.nhdr"))[1], [2, 0.5, 0.25])
@@ -266,16 +327,39 @@ with tifffile.TiffFile(sys.argv[1]) as file:
                     with self.subTest(client=client, codec=codec):
                         self.check(client, self.at(f"film{codec}"), film)
 
+    def serve(self):
+        """Serves the volume, and returns the address of its root."""
+        server = subprocess.Popen([harness.MDFS, "serve", self.volume.path, "--listen", "127.0.0.1:0"],
+                                  stdout=subprocess.PIPE, text=True)
+        self.addCleanup(server.communicate)
+        self.addCleanup(server.kill)
+        return server.stdout.readline().strip()
+
+    def test_the_iiif_validator_finds_the_picture_that_it_knows(self):
+        source = os.path.join(self.volume.folder, "squares.npy")
+        program = """
+import sys
+import numpy
+from iiif_validator.validator import ValidationInfo
+squares = numpy.swapaxes(numpy.array(ValidationInfo().colorInfo, "u1"), 0, 1)  # from columns of squares
+numpy.save(sys.argv[1], squares.repeat(100, 0).repeat(100, 1))
+"""
+        subprocess.run([PYTHON, "-c", program, source], check=True)
+        run(harness.MDFS, "image", "import", "--axes", "yxc", source, self.at("squares"))
+        server = self.serve().removeprefix("http://").rstrip("/")
+        validator = pathlib.Path(PYTHON).parent / "iiif-validate.py"
+        done = subprocess.run([PYTHON, validator, "-s", server, "-p", os.path.relpath(self.at("squares@"),
+                               self.volume.path), "-i", "iiif", "--version=3.0", "--level=0"],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("(5 tests, 0 failures)", done.stderr)
+
     def browse(self, path):
         """What Chromium sees on the page of an image, and the pixels of its canvas."""
         chromium = shutil.which("chromium")
         if not chromium:
             self.skipTest("no Chromium")
-        server = subprocess.Popen([harness.MDFS, "serve", self.volume.path, "--listen", "127.0.0.1:0"],
-                                  stdout=subprocess.PIPE, text=True)
-        self.addCleanup(server.communicate)
-        self.addCleanup(server.kill)
-        root = server.stdout.readline().strip()
+        root = self.serve()
         picture = os.path.join(self.volume.folder, "seen.npy")
         page = f"{root}{os.path.relpath(path, self.volume.path)}@/"
         done = subprocess.run([PYTHON, HERE / "browse.py", chromium, page, picture], capture_output=True, text=True,

@@ -18,21 +18,26 @@ except ImportError:
     raise SystemExit(harness.SKIP)
 
 
+def directory_at(file, at):
+    """A directory of a BigTIFF, as fields by tag, bytes or arrays of numbers, and where the next one is."""
+    kinds = {3: "<u2", 4: "<u4", 5: "<u4", 12: "<f8", 16: "<u8", 18: "<u8"}
+    count = struct.unpack_from("<Q", file, at)[0]
+    page = {}
+    for entry in range(at + 8, at + 8 + 20 * count, 20):
+        tag, kind, number = struct.unpack_from("<HHQ", file, entry)
+        size = number * {3: 2, 4: 4, 5: 8, 12: 8, 16: 8, 18: 8}.get(kind, 1)
+        place = entry + 12 if size <= 8 else struct.unpack_from("<Q", file, entry + 12)[0]
+        values = file[place:place + size]
+        page[tag] = np.frombuffer(values, kinds[kind]) if kind in kinds else values
+    return page, struct.unpack_from("<Q", file, at + 8 + 20 * count)[0]
+
+
 def pages_of(file):
-    """The directories of a BigTIFF: fields by tag, as bytes or as arrays of numbers."""
-    kinds = {3: "<u2", 4: "<u4", 5: "<u4", 12: "<f8", 16: "<u8"}
+    """The directories in the chain."""
     pages, at = [], struct.unpack_from("<Q", file, 8)[0]
     while at != 0:
-        count = struct.unpack_from("<Q", file, at)[0]
-        page = {}
-        for entry in range(at + 8, at + 8 + 20 * count, 20):
-            tag, kind, number = struct.unpack_from("<HHQ", file, entry)
-            size = number * {3: 2, 4: 4, 5: 8, 12: 8, 16: 8}.get(kind, 1)
-            place = entry + 12 if size <= 8 else struct.unpack_from("<Q", file, entry + 12)[0]
-            values = file[place:place + size]
-            page[tag] = np.frombuffer(values, kinds[kind]) if kind in kinds else values
+        page, at = directory_at(file, at)
         pages.append(page)
-        at = struct.unpack_from("<Q", file, at + 8 + 20 * count)[0]
     return pages
 
 
@@ -144,6 +149,30 @@ class Tiff(harness.MountTest):
                 harness.run(harness.MDFS, "image", "levels", "--set", str(levels or "none"), self.at("scan"))
                 self.assertEqual(os.stat(tif).st_size, len(read_all(tif)))
                 self.same_pyramid(read_all(tif), data, levels)
+
+    def test_each_of_several_pages_has_its_levels(self):
+        data = np.random.default_rng(6).integers(0, 60000, (2, 3, 201, 155, 1), dtype="u2")
+        harness.run(harness.MDFS, "image", "create", "--shape", "2x3x201x155", "--axes", "tcyx", "--type", "u16",
+                    "--extent", "1x1x32x32", "--levels", "2", self.at("cells"))
+        write_all(self.at("cells"), data.tobytes())
+        tif = self.at("cells@/cells.tif")
+        for _ in range(2):
+            file = read_all(tif)
+            self.assertEqual(os.stat(tif).st_size, len(file))
+            pages = pages_of(file)
+            self.assertEqual(len(pages), 6)
+            self.assertIn(b'SizeC="3"', pages[0][270])
+            for page, wanted in zip(pages, data.reshape(6, 201, 155, 1)):
+                np.testing.assert_array_equal(tiles_of(file, page, wanted.dtype), wanted)
+                self.assertEqual(len(page[330]), 2)
+                for place in page[330]:
+                    level, following = directory_at(file, int(place))
+                    wanted = halved(wanted)
+                    self.assertEqual(following, 0)
+                    np.testing.assert_array_equal(tiles_of(file, level, wanted.dtype), wanted)
+            window = np.random.default_rng(7).integers(0, 60000, (70, 90, 1), dtype="u2")
+            data[1, 2, 100:170, 50:140] = window
+            write_all(self.at("cells@/win/t1,c2,y100+70,x50+90.raw"), window.tobytes())
 
     @unittest.skipUnless(shutil.which("gdalinfo"), "needs gdalinfo")
     def test_gdal_finds_the_overviews(self):

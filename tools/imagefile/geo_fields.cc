@@ -4,14 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+
+#include "views/metadata_blocks.h"
 
 namespace mdfs::imagefile {
 namespace {
 
-// ModelPixelScale, ModelTiepoint, ModelTransformation, GeoKeyDirectory, GeoDoubleParams, GeoAsciiParams; metadata and
-// the value without data of GDAL.
-constexpr std::array<std::uint16_t, 8> kGeoTags = {33550, 33922, 34264, 34735, 34736, 34737, 42112, 42113};
 constexpr std::string_view kFieldsMagic{"II\x2a\0\x08\0\0\0", 8};  // the directory follows
 
 void put_number(ByteVector& into, std::uint64_t value, std::size_t bytes) {
@@ -53,7 +51,7 @@ ByteVector directory_with(std::uint64_t at, bool wide, const std::vector<std::pa
 }  // namespace
 
 Result<std::string> read_geo_fields(ByteSource& bytes, const TiffFile& file, std::uint64_t page) {
-  MDFS_TRY_ASSIGN(const std::vector<TiffValues> fields, read_tiff_values(bytes, file, page, kGeoTags));
+  MDFS_TRY_ASSIGN(const std::vector<TiffValues> fields, read_tiff_values(bytes, file, page, views::kGeoTags));
   if (fields.empty()) return std::string();
   const ByteVector made = directory_with(kFieldsMagic.size(), false, {}, fields, 0);
   return std::string(kFieldsMagic) + std::string(as_text(made));
@@ -64,7 +62,7 @@ Status add_geo_fields(tools::File& file, const std::string& text) {
   MemoryBytes block(as_bytes(text));
   TiffFile made;
   made.directories = {kFieldsMagic.size()};
-  MDFS_TRY_ASSIGN(const std::vector<TiffValues> fields, read_tiff_values(block, made, 0, kGeoTags));
+  MDFS_TRY_ASSIGN(const std::vector<TiffValues> fields, read_tiff_values(block, made, 0, views::kGeoTags));
   if (fields.empty()) return {};
 
   MDFS_TRY_ASSIGN(const std::uint64_t size, file.size_bytes());
@@ -81,7 +79,8 @@ Status add_geo_fields(tools::File& file, const std::string& text) {
     ByteVector entry(each);
     MDFS_TRY(bytes.read_at(first + before + i * each, entry));
     const auto tag = static_cast<std::uint16_t>(to_integer(ConstBytes(entry).first(2), false));
-    if (std::find(kGeoTags.begin(), kGeoTags.end(), tag) == kGeoTags.end()) entries.emplace_back(tag, std::move(entry));
+    if (std::find(views::kGeoTags.begin(), views::kGeoTags.end(), tag) == views::kGeoTags.end())
+      entries.emplace_back(tag, std::move(entry));
   }
   ByteVector next(width);
   MDFS_TRY(bytes.read_at(first + before + count * each, next));

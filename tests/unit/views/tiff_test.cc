@@ -11,6 +11,7 @@
 #include "base/checked.h"
 #include "geometry/level.h"
 #include "small_image.h"
+#include "views/exif_block.h"
 #include "views/metadata_blocks.h"
 #include "views/ome_xml.h"
 #include "views/tiff_field.h"
@@ -30,26 +31,35 @@ std::uint64_t number(ConstBytes file, std::uint64_t offset, unsigned bytes) {
   return value;
 }
 
+struct DirectoryAndNext {
+  Directory fields;
+  std::uint64_t next = 0;
+};
+
+DirectoryAndNext directory_at(ConstBytes file, std::uint64_t at) {
+  const std::uint64_t entries = number(file, at, 8);
+  Directory directory;
+  for (std::uint64_t entry = at + 8; entry < at + 8 + entries * 20; entry += 20) {
+    const auto tag = static_cast<unsigned>(number(file, entry, 2));
+    EXPECT_TRUE(directory.empty() || tag > directory.rbegin()->first);
+    const std::uint64_t type = number(file, entry + 2, 2), count = number(file, entry + 4, 8);
+    const unsigned bytes = type == 1 || type == 2 || type == 7 ? 1 : type == 3 ? 2 : type == 4 ? 4 : 8;
+    const std::uint64_t place = count * bytes <= 8 ? entry + 12 : number(file, entry + 12, 8);
+    for (std::uint64_t i = 0; i < count; ++i) directory[tag].push_back(number(file, place + i * bytes, bytes));
+  }
+  return {std::move(directory), number(file, at + 8 + entries * 20, 8)};
+}
+
+// Of the chain.
 std::vector<Directory> directories(ConstBytes file) {
   EXPECT_EQ(number(file, 0, 2), 0x4949u);
   EXPECT_EQ(number(file, 2, 2), 43u);
   EXPECT_EQ(number(file, 4, 4), 8u);
   std::vector<Directory> found;
   for (std::uint64_t at = number(file, 8, 8); at != 0;) {
-    const std::uint64_t entries = number(file, at, 8);
-    Directory directory;
-    unsigned last_tag = 0;
-    for (std::uint64_t entry = at + 8; entry < at + 8 + entries * 20; entry += 20) {
-      const auto tag = static_cast<unsigned>(number(file, entry, 2));
-      EXPECT_GT(tag, last_tag);
-      last_tag = tag;
-      const std::uint64_t type = number(file, entry + 2, 2), count = number(file, entry + 4, 8);
-      const unsigned bytes = type == 1 || type == 2 || type == 7 ? 1 : type == 3 ? 2 : type == 4 ? 4 : 8;
-      const std::uint64_t place = count * bytes <= 8 ? entry + 12 : number(file, entry + 12, 8);
-      for (std::uint64_t i = 0; i < count; ++i) directory[tag].push_back(number(file, place + i * bytes, bytes));
-    }
-    found.push_back(std::move(directory));
-    at = number(file, at + 8 + entries * 20, 8);
+    DirectoryAndNext one = directory_at(file, at);
+    found.push_back(std::move(one.fields));
+    at = one.next;
   }
   return found;
 }
@@ -165,12 +175,14 @@ TEST(TiffLayout, ImagesThatReadersCannotHoldHaveNone) {
   EXPECT_TRUE(TiffLayout::of({.image = make("x", {30}, 1, ElementType::kU8)}).ok());
 }
 
-// The directories of a head, behind which the samples of the file are not made.
-std::vector<Directory> directories(const TiffLayout& layout) {
+// All before the samples, which are not made.
+ByteVector head_of(const TiffLayout& layout) {
   ByteVector head(layout.data_offset());
   layout.fill_head(0, head);
-  return directories(ConstBytes(head));
+  return head;
 }
+
+std::vector<Directory> directories(const TiffLayout& layout) { return directories(ConstBytes(head_of(layout))); }
 
 TEST(TiffLayout, LevelsLieAsCloudOptimizedReadersWant) {
   const Geometry image = make("yx", {500, 700}, 3, ElementType::kU8);
@@ -201,10 +213,64 @@ TEST(TiffLayout, LevelsLieAsCloudOptimizedReadersWant) {
   EXPECT_EQ(before, layout->data_offset());
 }
 
-TEST(TiffLayout, FilesOfPagesOrOfStripsHaveNoLevels) {
+// The tiles of a page and a level lie in the file where part_at() finds them, and nothing lies twice.
+TEST(TiffLayout, EachOfSeveralPagesHasItsLevelsAsDirectoriesOfItsOwn) {
+  for (const unsigned levels : {1u, 3u}) {
+    const Geometry image = make("tcyx", {2, 3, 100, 130}, 1, ElementType::kU16);
+    const auto layout =
+        TiffLayout::of({.image = image, .levels = levels, .fields = {text_field(270, "a text of some length")}});
+    ASSERT_TRUE(layout.ok());
+    const ByteVector head = head_of(*layout);
+    const std::vector<Directory> pages = directories(ConstBytes(head));
+    ASSERT_EQ(pages.size(), 6u);
+    std::map<std::uint64_t, std::uint64_t> used;  // from each offset, bytes
+    const auto expect_tiles = [&](const Directory& directory, std::uint64_t page, unsigned level) {
+      const Geometry geometry = geometry::level_geometry(image, level);
+      EXPECT_EQ(directory.at(254), Values{level == 0 ? 0u : 1u});
+      EXPECT_EQ(directory.at(256), Values{geometry.shape[3]});
+      EXPECT_EQ(directory.at(257), Values{geometry.shape[2]});
+      const Values& offsets = directory.at(324);
+      const std::uint64_t across = ceil_div(geometry.shape[3], 16);
+      ASSERT_EQ(offsets.size(), across * ceil_div(geometry.shape[2], 16));
+      for (std::size_t tile = 0; tile < offsets.size(); ++tile) {
+        used[offsets[tile]] = directory.at(325)[tile];
+        const TiffLayout::Part part = layout->part_at(offsets[tile] - layout->data_offset());
+        EXPECT_EQ(part.level, level);
+        EXPECT_EQ(part.offset, 0u);
+        EXPECT_TRUE(geometry::check(geometry, part.window).ok());
+        EXPECT_EQ(part.window.start[0] * 3 + part.window.start[1], page);
+        EXPECT_EQ(part.window.start[2] / 16 * across + part.window.start[3] / 16, tile);
+      }
+    };
+    for (std::size_t page = 0; page < pages.size(); ++page) {
+      expect_tiles(pages[page], page, 0);
+      EXPECT_EQ(pages[page].contains(270), page == 0);
+      const Values& sub = pages[page].at(330);
+      ASSERT_EQ(sub.size(), levels);
+      for (unsigned level = 1; level <= levels; ++level) {
+        const DirectoryAndNext found = directory_at(head, sub[level - 1]);
+        EXPECT_EQ(found.next, 0u);
+        EXPECT_FALSE(found.fields.contains(330));
+        expect_tiles(found.fields, page, level);
+      }
+    }
+    std::uint64_t end = layout->data_offset();
+    for (const auto& [offset, bytes] : used) {
+      EXPECT_EQ(offset, end);
+      end = offset + bytes;
+    }
+    EXPECT_EQ(end, layout->size_bytes());
+  }
+}
+
+TEST(TiffLayout, LevelsAreThoseOfTilesAndAsManyPages) {
   EXPECT_EQ(levels_in_tiff(make("yx", {500, 700}, 1, ElementType::kU8), 2), 2u);
   EXPECT_EQ(levels_in_tiff(make("zyx", {1, 500, 700}, 1, ElementType::kU8), 2), 2u);
-  EXPECT_EQ(levels_in_tiff(make("zyx", {2, 500, 700}, 1, ElementType::kU8), 2), 0u);
+  Geometry volume = make("zyx", {8, 500, 700}, 1, ElementType::kU8);
+  EXPECT_EQ(levels_in_tiff(volume, 2), 2u);  // z has no spacing and is not halved
+  volume.spacing = {2, 1, 1};
+  volume.unit = {"um", "um", "um"};
+  EXPECT_EQ(levels_in_tiff(volume, 3), 1u);
   EXPECT_EQ(levels_in_tiff(make("x", {700}, 1, ElementType::kU8), 2), 0u);
   Geometry strips = make("yx", {500, 700}, 1, ElementType::kU8);
   strips.extent = {16, 20};
@@ -226,7 +292,7 @@ RC_GTEST_FIXTURE_PROP(TiffTest, FieldsAreThoseOfTheFirstPage, ()) {
   const auto layout = TiffLayout::of(content);
   RC_ASSERT(layout.ok());
   std::vector<Directory> found = directories(*layout);
-  RC_ASSERT(found.size() == pages + content.levels);
+  RC_ASSERT(found.size() == pages + (pages == 1 ? content.levels : 0));
   for (std::size_t page = 0; page < found.size(); ++page)
     for (const unsigned tag : {270u, 700u, 34675u}) {
       const bool there = page == 0 && wanted.contains(tag);
@@ -256,8 +322,12 @@ TEST_F(TiffTest, MetadataAndSpacingAreFields) {
   set("description", "ImageJ=1.53\nimages=2\nslices=2\n");
   const Values text = directories(*tiff_layout(volume_, ino_))[0][270];
   EXPECT_EQ(std::string(text.begin(), text.end() - 1), ome_xml(geometry));
-  // With levels, whose readers would take these for missing pages, there is none.
-  EXPECT_NE(tiff_fields(geometry, 1, {.description = ome_xml(geometry)}).front().tag, 270);
+  // In the chain of a page and its levels, which readers would take for other pages, there is none.
+  Geometry page = geometry;
+  page.shape[0] = 1;
+  EXPECT_NE(tiff_fields(page, 1, {.description = ome_xml(page)}).front().tag, 270);
+  EXPECT_EQ(tiff_fields(page, 0, {.description = ome_xml(page)}).front().tag, 270);
+  EXPECT_EQ(tiff_fields(geometry, 1, {.description = ome_xml(geometry)}).front().tag, 270);
   EXPECT_EQ(tiff_fields(geometry, 0, {.description = ome_xml(geometry)}).front().tag, 270);
   // A block that is larger than all of them may be is left out, and the others stay.
   for (unsigned piece = 0; piece <= kMaxTiffMetadata / 65536; ++piece)
@@ -310,6 +380,106 @@ RC_GTEST_PROP(TiffField, AnyBytesAreABlockOrNone, (std::string bytes, std::size_
   std::string block = geo_block();
   for (std::size_t i = 0; i < bytes.size(); ++i) block[8 + (at + i * 7) % (block.size() - 8)] = bytes[i];
   for (const TiffField& field : parse_geo_fields(block)) RC_ASSERT(field.bytes.size() <= block.size());
+}
+
+// A block of EXIF in either order of bytes: a maker, EXIF with a number and a fraction, GPS with bytes; and what is
+// left out: the orientation, a directory within EXIF, a type that there is not, and values that are not there.
+std::string exif_block(bool little) {
+  std::string block(little ? "II" : "MM");
+  const auto put = [&](std::uint64_t value, unsigned bytes) {
+    for (unsigned i = 0; i < bytes; ++i) block += static_cast<char>(value >> (8 * (little ? i : bytes - 1 - i)));
+  };
+  const auto entry = [&](unsigned tag, unsigned type, unsigned count, unsigned value, unsigned bytes = 4) {
+    put(tag, 2);
+    put(type, 2);
+    put(count, 4);
+    put(value, bytes);
+    block.resize(block.size() + 4 - bytes);
+  };
+  put(42, 2);
+  put(8, 4);
+  put(4, 2);  // at 8
+  entry(271, 2, 7, 62);
+  entry(274, 3, 1, 6, 2);
+  entry(34665, 4, 1, 70);
+  entry(34853, 13, 1, 136);
+  put(0, 4);
+  block += std::string("Camera\0\0", 8);  // at 62
+  put(5, 2);                              // at 70
+  entry(33434, 5, 1, 154);
+  entry(34855, 3, 2, 0, 4);
+  entry(36864, 99, 1, 0);
+  entry(37500, 7, 5, 9999);
+  entry(40965, 4, 1, 8);
+  block.replace(92, 4, little ? std::string("\x64\0\xc8\0", 4) : std::string("\0\x64\0\xc8", 4));
+  put(0, 4);
+  put(1, 2);  // at 136
+  entry(0, 1, 4, 0);
+  block.replace(146, 4, std::string("\2\3\0\0", 4));
+  put(0, 4);
+  put(1, 4);  // at 154
+  put(250, 4);
+  return block;
+}
+
+TEST(ExifBlock, BothOrdersOfBytesAreTheSameFields) {
+  for (const bool little : {true, false}) {
+    const ExifFields found = parse_exif(exif_block(little));
+    ASSERT_EQ(found.page.size(), 1u);
+    EXPECT_EQ(found.page[0], text_field(271, "Camera"));
+    ASSERT_EQ(found.directories.size(), 2u);
+    EXPECT_EQ(found.directories[0].tag, 34665);
+    ASSERT_EQ(found.directories[0].fields.size(), 2u);
+    EXPECT_EQ(found.directories[0].fields[0],
+              (TiffField{33434, 5, 1, {std::byte{1}, {}, {}, {}, std::byte{250}, {}, {}, {}}}));
+    EXPECT_EQ(found.directories[0].fields[1], (TiffField{34855, 3, 2, {std::byte{100}, {}, std::byte{200}, {}}}));
+    EXPECT_EQ(found.directories[1].tag, 34853);
+    EXPECT_EQ(found.directories[1].fields, (std::vector{TiffField{0, 1, 4, {std::byte{2}, std::byte{3}, {}, {}}}}));
+  }
+}
+
+TEST(ExifBlock, ABlockIsNeverReadBeyondItsEndAndNoValueTwice) {
+  const std::string whole = exif_block(true);
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    const ExifFields found = parse_exif(std::string(whole, 0, size));
+    EXPECT_LE(found.page.size() + found.directories.size(), 3u);
+  }
+  EXPECT_TRUE(parse_exif("II\x2b").page.empty());
+  std::string many("II\x2a\0\x08\0\0\0\xff\xff", 10);
+  for (int i = 0; i < 4000; ++i) many += std::string("\x0f\1\2\0\0\x40\0\0\0\0\0\0", 12);  // the same 16 KiB
+  EXPECT_TRUE(parse_exif(many).page.empty());
+}
+
+RC_GTEST_PROP(ExifBlock, AnyBytesAreFieldsNoLongerThanTheBlock, (std::string bytes, std::size_t at, bool little)) {
+  std::string block = exif_block(little);
+  for (std::size_t i = 0; i < bytes.size(); ++i) block[4 + (at + i * 7) % (block.size() - 4)] = bytes[i];
+  const ExifFields found = parse_exif(block);
+  std::size_t total = 0;
+  for (const TiffField& field : found.page) total += field.bytes.size();
+  for (const TiffDirectory& directory : found.directories)
+    for (const TiffField& field : directory.fields) total += field.bytes.size();
+  RC_ASSERT(total <= block.size());
+}
+
+TEST_F(TiffTest, ExifIsInDirectoriesOfTheFirstPage) {
+  ino_ = add(make("zyx", {2, 20, 40}, 1, ElementType::kU8));
+  set("exif", exif_block(false));
+  set("description", "a text");
+  const auto layout = tiff_layout(volume_, ino_);
+  ASSERT_TRUE(layout.ok());
+  const ByteVector head = head_of(*layout);
+  std::vector<Directory> pages = directories(ConstBytes(head));
+  ASSERT_EQ(pages.size(), 2u);
+  EXPECT_EQ(pages[0][271], (Values{'C', 'a', 'm', 'e', 'r', 'a', 0}));
+  EXPECT_FALSE(pages[0].contains(274));
+  EXPECT_FALSE(pages[1].contains(34665));
+  const DirectoryAndNext exif = directory_at(head, pages[0].at(34665)[0]),
+                         gps = directory_at(head, pages[0].at(34853)[0]);
+  EXPECT_EQ(exif.next + gps.next, 0u);
+  EXPECT_EQ(exif.fields.size(), 2u);
+  EXPECT_EQ(exif.fields.at(33434), Values{std::uint64_t{250} << 32 | 1});
+  EXPECT_EQ(exif.fields.at(34855), (Values{100, 200}));
+  EXPECT_EQ(gps.fields.at(0), (Values{2, 3, 0, 0}));
 }
 
 TEST(OmeXml, AxesTypesAndSpacingAreThoseOfTheImage) {
