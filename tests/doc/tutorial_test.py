@@ -34,7 +34,8 @@ VARIES = [
 # Programs of other packages, and the package of Debian that brings them.
 NEEDED = {"ffmpeg": "ffmpeg", "ffprobe": "ffmpeg", "oiiotool": "openimageio-tools",
           "gdal_translate": "gdal-bin", "rsync": "rsync", "tar": "tar", "jq": "jq",
-          "getfattr": "attr", "cc": "gcc", "pkg-config": "pkg-config", "smbd": "samba", "smbclient": "smbclient"}
+          "getfattr": "attr", "gst-launch-1.0": "gstreamer1.0-tools",
+          "cc": "gcc", "pkg-config": "pkg-config", "smbd": "samba", "smbclient": "smbclient"}
 
 
 class Block:

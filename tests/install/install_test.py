@@ -93,6 +93,8 @@ class Installed(unittest.TestCase):
         if not shutil.which("scdoc"):
             self.skipTest("scdoc is not installed")
         written = sorted(page.stem for page in (pathlib.Path(SOURCE) / "man").glob("*.scd"))
+        if not (self.library / "gstreamer-1.0").exists():
+            written.remove("mdfs-gstreamer.7")
         pages = list((self.top / "share/man").rglob("*.[1-8]"))
         self.assertEqual(sorted(page.name for page in pages if not page.is_symlink()), written)
         for link in ("mkfs.mdfs.8", "fsck.mdfs.8", "mount.fuse.mdfs.8"):
@@ -140,6 +142,8 @@ class Installed(unittest.TestCase):
         expected = set(patterns)
         if not (self.library / "mdfs").exists():
             expected.remove(f"usr/lib/{multiarch}/mdfs")  # built without OpenImageIO
+        if not (self.library / "gstreamer-1.0").exists():
+            expected -= {f"usr/lib/{multiarch}/gstreamer-1.0", "usr/share/man/man7"}
         if not (self.top / "lib/systemd").exists():
             expected -= {"usr/lib/systemd/system", "usr/lib/sysusers.d"}
         self.assertEqual(used, expected, "a line of debian/*.install finds nothing")
@@ -150,6 +154,7 @@ class Installed(unittest.TestCase):
         packages = {one.split()[0] for one in asked.split(",")} - {"debhelper-compat", "dh-sequence-installsysusers"}
         dev = (pathlib.Path(SOURCE) / "dev").read_text()
         listed = re.search(r"BUILD_PACKAGES=\((.*?)\n\)", dev, re.DOTALL)[1]
+        listed += "\n" + re.search(r"PLUGIN_PACKAGES=\((.*?)\)", dev)[1]
         setup = {one for line in listed.split("\n") for one in line.split("#")[0].split()}
         # Those are for tests, or come with every Debian build.
         more = {"g++", "ccache", "ninja-build", "openimageio-tools", "libgtest-dev", "libgmock-dev",
@@ -171,6 +176,15 @@ class Installed(unittest.TestCase):
         self.assertIn("#compdef mdfs ", (self.top / "share/zsh" / zsh / "_mdfs").read_text())
 
     @unittest.skipUnless(CAN_MOUNT, "mounting needs root and /dev/fuse")
+    def test_gstreamer_finds_the_plugin(self):
+        folder = self.library / "gstreamer-1.0"
+        if not folder.exists() or not shutil.which("gst-inspect-1.0"):
+            self.skipTest("the plugin was not built, or gst-inspect-1.0 is not installed")
+        environment = {**os.environ, "GST_PLUGIN_PATH": str(folder), "GST_REGISTRY": str(self.work / "registry")}
+        told = run("gst-inspect-1.0", "mdfssrc", env=environment)
+        self.assertIn(str(folder), told)
+        self.assertIn("lookahead", told)
+
     def test_pictures_are_imported_by_the_installed_program(self):
         if not (self.library / "mdfs/mdfs_oiio.so").exists():
             self.skipTest("built without OpenImageIO")

@@ -39,7 +39,7 @@ mkdir "$root/packages"
 cp "$packages"/*.deb "$sources/debian/tests/volume" "$root/packages/"
 rm -f "$root"/packages/*-dbgsym_*
 
-for package in mdfs libmdfs0 libmdfs-dev mdfs-doc; do
+for package in mdfs libmdfs0 libmdfs-dev mdfs-gstreamer mdfs-doc; do
   ls "$root/packages/${package}"_*.deb >/dev/null || fail "there is no package $package"
   depends=$(dpkg-deb -f "$root"/packages/"${package}"_*.deb Depends)
   case $depends in *openimageio*) fail "$package depends on OpenImageIO" ;; esac
@@ -56,7 +56,7 @@ quietly inside sh -c 'apt-get install -y --no-install-recommends /packages/*.deb
 inside /packages/volume
 
 purge() {
-  quietly inside apt-get purge -y mdfs libmdfs0 libmdfs-dev mdfs-doc
+  quietly inside apt-get purge -y mdfs libmdfs0 libmdfs-dev mdfs-gstreamer mdfs-doc
   local left
   left=$(traces)
   [ "$left" = "" ] || fail "left after the purge: $left"

@@ -9,7 +9,7 @@ import pathlib
 import re
 import sys
 
-FOLDERS = ["src", "include", "lib", "tools", "tests", "bench"]
+FOLDERS = ["src", "include", "lib", "gst", "tools", "tests", "bench"]
 SUFFIXES = {".h", ".cc", ".c", ".py", ".sh"}
 LINE_LIMIT = 120
 # Documents, which people read beside a terminal. A row of a table is one line.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compiles each header alone: src/ and tests/support/ as C++20, include/mdfs/ as C11 and C++20.
+"""Compiles each header alone: src/, gst/ and tests/support/ as C++20, include/mdfs/ as C11 and C++20.
 
 usage: headers.py SOURCE_ROOT CACHE_FILE C_COMPILER CXX_COMPILER
 A header that compiled and has not changed since, nor anything that it includes from this tree, is not compiled again.
@@ -124,6 +124,9 @@ def jobs(root, c_compiler, cxx_compiler):
     for folder in ("src", "tests/support"):
         for header in sorted((root / folder).rglob("*.h")):
             found.append((str(header.relative_to(root)), header, cxx + ours))
+    for header in sorted((root / "gst").glob("*.h")):
+        if "<gst/" not in header.read_text():  # a build without GStreamer has none of the others
+            found.append((str(header.relative_to(root)), header, cxx))
     return found
 
 

@@ -18,7 +18,10 @@ ONLY_USES = {"channel": {"base", "channel"}, "layout": {"base", "geometry", "lay
 # The subfolders of src/engine: includes go down this list, too. Files of src/engine itself lie beside all of them.
 ENGINE_FOLDERS = ["cache", "strips", "map", "read", "write", "relocate"]
 
-# Third-party headers: what the name in <> begins with, and the folders of src/ (or "tools") that may include it.
+# Folders beside src/ whose includes are checked. gst/ is built on libmdfs alone.
+BESIDE = ["tools", "gst"]
+
+# Third-party headers: what the name in <> begins with, and the folders of src/ (or BESIDE) that may include it.
 # An empty set: nowhere but in tests and benchmarks.
 THIRD_PARTY = {
     "fmt/": set(LAYERS) | {"tools"},
@@ -43,6 +46,7 @@ THIRD_PARTY = {
     "OpenImageIO/": {"tools"},
     "CLI/": {"tools"},
     "httplib": {"tools"},
+    "gst/": {"gst"},
     "gtest/": set(), "gmock/": set(), "rapidcheck": set(), "benchmark/": set(),
 }
 # Disks that no program is linked with.
@@ -76,6 +80,8 @@ def check_include(layer, name, quoted, path):
     if quoted and name.startswith(TEST_DISKS) and TEST_DISKS.rstrip("/") not in path.parent.as_posix():
         return f"only tests and benchmarks include {TEST_DISKS}"
     if folder in LAYERS and quoted:
+        if layer == "gst":
+            return f"gst uses libmdfs alone and may not include {folder}"
         if layer in ONLY_USES and folder not in ONLY_USES[layer]:
             return f"{layer} may not include {folder}"
         if layer in LAYERS and LAYERS.index(folder) > LAYERS.index(layer):
@@ -183,12 +189,12 @@ def check_document(root):
 def check_tree(root):
     complaints = check_circles(root) + check_document(root)
     files = [(path, path.relative_to(root / "src").parts[0]) for path in sorted((root / "src").rglob("*"))]
-    if (root / "tools").is_dir():
-        files += [(path, "tools") for path in sorted((root / "tools").rglob("*"))]
+    for folder in BESIDE:
+        files += [(path, folder) for path in sorted((root / folder).rglob("*"))]
     for path, layer in files:
         if path.suffix not in {".h", ".cc", ".c"}:
             continue
-        if layer != "tools" and layer not in LAYERS:
+        if layer not in BESIDE and layer not in LAYERS:
             complaints.append(f"{path.relative_to(root)}: src/{layer} is no layer")
             continue
         for number, line in enumerate(path.read_text().splitlines(), 1):

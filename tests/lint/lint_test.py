@@ -310,6 +310,16 @@ class LayersTest(Tree):
         self.put("src/engine/other/o.h", '#include "engine/map/m.h"\n')
         self.one_complaint(layers.check_tree(self.root), "engine/other is in no table")
 
+    def test_the_plugin_uses_libmdfs_and_gstreamer_alone(self):
+        self.put("gst/a.cc", '#include <gst/gst.h>\n#include <mdfs/mdfs.h>\n#include "a.h"\n')
+        self.assertEqual(layers.check_tree(self.root), [])
+        self.put("gst/a.cc", '#include "geometry/geometry.h"\n')
+        self.one_complaint(layers.check_tree(self.root), "gst/a.cc:1: gst uses libmdfs alone")
+        self.put("gst/a.cc", "<fmt/format.h>\n#include <fmt/format.h>\n")
+        self.one_complaint(layers.check_tree(self.root), "gst/a.cc:2: <fmt/format.h> belongs in")
+        self.put("gst/a.cc", "")
+        self.one_complaint(self.include("views", "<gst/gst.h>"), "<gst/gst.h> belongs in gst")
+
     def test_a_folder_that_is_no_layer_is_seen(self):
         self.one_complaint(self.include("util", "<vector>"), "src/util is no layer")
 

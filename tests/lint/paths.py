@@ -9,7 +9,7 @@ import re
 import sys
 
 DOCUMENTS = ["*.md", "doc/*.md", "bench/*.md", "man/*.scd"]
-TOP = "bench|completion|debian|doc|include|lib|man|python|src|systemd|tests|tools"
+TOP = "bench|completion|debian|doc|gst|include|lib|man|python|src|systemd|tests|tools"
 # doc/FORMAT.md, engine/cache.h, ../doc/a.svg; tests/safety, `tests/mount/`.
 FILE = re.compile(r"(?<![\w./@%*-])((?:\.\./)?(?:[\w-]+/)*[\w-]+\.(?:h|cc|c|py|md|svg|scd))\b(?![\w/*])")
 FOLDER = re.compile(rf"(?<![\w./@%-])((?:{TOP})(?:/[\w-]+)+)(?![\w.@%*/-]*[@%*.]\w)")

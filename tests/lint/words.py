@@ -8,8 +8,8 @@ import pathlib
 import re
 import sys
 
-FOLDERS = ["src", "include", "lib", "tools", "man", "doc", "tests", "bench", "completion", "python", "debian",
-           "systemd"]
+FOLDERS = ["src", "include", "lib", "gst", "tools", "man", "doc", "tests", "bench", "completion", "python",
+           "debian", "systemd"]
 SUFFIXES = {".h", ".cc", ".c", ".md", ".scd", ".py", ".bash", ".fish", ".sh", ".in", ".conf"}
 # Files without a suffix, and those of the root.
 NAMES = {"_mdfs", "control", "rules", "changelog"}
@@ -54,7 +54,8 @@ RETIRED = [
 ]
 # The same for words that have another sense elsewhere, or in names of tests: where (a folder with a slash at its end,
 # or a file), the pattern, and what is written instead.
-PRODUCT = ["src/", "include/", "lib/", "tools/", "python/", "man/", "doc/", "debian/", "README.md", "CHANGELOG.md"]
+PRODUCT = ["src/", "include/", "lib/", "gst/", "tools/", "python/", "man/", "doc/", "debian/", "README.md",
+           "CHANGELOG.md"]
 RETIRED_BELOW = [
     ("man/", r"\b[Pp]roo?[fv](?!ile)|\bconfirm", "validation, validate, finalize"),
     ("src/store/", r"\b[Pp]roo?[fv]|\bconfirm", "validation, validate, finalize"),

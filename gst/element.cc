@@ -1,0 +1,22 @@
+// Shared parts of elements.
+// SPDX-License-Identifier: Apache-2.0
+#include "element.h"
+
+#include "pixels.h"
+
+namespace mdfs::gst {
+
+std::string string_of(const GValue* value) {
+  const char* text = g_value_get_string(value);
+  return text == nullptr ? "" : text;
+}
+
+void add_video_pad(GstElementClass* element, const char* name, GstPadDirection direction) {
+  const std::string text = std::string("video/x-raw, format=(string)") + kFormatNames +
+                           ", width=(int)[ 1, max ], height=(int)[ 1, max ], framerate=(fraction)[ 0/1, max ]";
+  GstCaps* caps = gst_caps_from_string(text.c_str());
+  gst_element_class_add_pad_template(element, gst_pad_template_new(name, direction, GST_PAD_ALWAYS, caps));
+  gst_caps_unref(caps);
+}
+
+}  // namespace mdfs::gst
