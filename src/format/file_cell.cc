@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "format/fields.h"
+#include "format/layout.h"
 
 namespace mdfs::format {
 namespace {
@@ -24,8 +25,7 @@ FileRun slice(const FileRun& run, unsigned first, unsigned end) {
 }
 
 bool adjoins(const FileRun& a, const FileRun& b) {
-  return a.end() == b.first && a.birth == b.birth && a.written == b.written && a.address.disk == b.address.disk &&
-         a.address.block + a.blocks() == b.address.block;
+  return a.end() == b.first && a.birth == b.birth && a.written == b.written && continues(a.place(), b.place());
 }
 
 Result<FileRun> decode_run(ConstBytes value, std::size_t base, unsigned cell, unsigned previous_end) {

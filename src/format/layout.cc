@@ -99,4 +99,21 @@ std::uint64_t DiskLayout::bitmap_blocks(std::uint64_t page) const {
   return std::min<std::uint64_t>(MDFS_BITS_PER_PAGE, blocks_ - page * MDFS_BITS_PER_PAGE);
 }
 
+bool continues(const Run& run, const Run& next) {
+  return run.disk == next.disk && run.end() == next.block &&
+         DiskLayout::bitmap_page(run.block) == DiskLayout::bitmap_page(next.block);
+}
+
+std::vector<Run> parts_on_pages(const Run& run) {
+  std::vector<Run> parts;
+  for (Run rest = run; rest.blocks > 0;) {
+    const std::uint64_t left = MDFS_BITS_PER_PAGE - DiskLayout::bitmap_bit(rest.block);
+    const auto blocks = static_cast<std::uint32_t>(std::min<std::uint64_t>(rest.blocks, left));
+    parts.push_back({rest.disk, rest.block, blocks});
+    rest.block += blocks;
+    rest.blocks -= blocks;
+  }
+  return parts;
+}
+
 }  // namespace mdfs::format

@@ -14,6 +14,7 @@
 
 #include "base/checked.h"
 #include "format/pointer.h"
+#include "format/run.h"
 #include "mdfs/ondisk.h"
 
 namespace mdfs::format {
@@ -104,5 +105,11 @@ class DiskLayout {
 constexpr unsigned ring_slot(std::uint64_t generation, std::uint32_t state) {
   return static_cast<unsigned>(2 * (generation % (MDFS_RING_SLOTS / 2)) + (state == MDFS_SLOT_COMMITTED ? 1 : 0));
 }
+
+// A run of the allocator lies on one bitmap page. Does `next` continue `run` on the same disk and page, so that both
+// may be one run?
+bool continues(const Run& run, const Run& next);
+// The parts of a run that lie on one bitmap page each.
+std::vector<Run> parts_on_pages(const Run& run);
 
 }  // namespace mdfs::format

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "format/layout.h"
 
 namespace mdfs::store {
 
@@ -52,7 +53,9 @@ void TransactionImpl::put(const Key& key, ConstBytes value) {
 void TransactionImpl::free(const Run& run) {
   const auto found = std::find(published_.begin(), published_.end(), run);
   if (found == published_.end()) {
-    freed_.push_back(run);
+    // Records of older volumes have runs on two bitmap pages.
+    const std::vector<Run> parts = format::parts_on_pages(run);
+    freed_.insert(freed_.end(), parts.begin(), parts.end());
     return;
   }
   abandoned_.push_back(run);

@@ -161,6 +161,7 @@ Result<Run> FakeStore::allocate(const store::AllocationRequest& request, store::
     std::uint64_t free = 0;
     for (std::uint64_t block = request.at_block != 0 ? request.at_block : disk.first_free; block < blocks.size();
          ++block) {
+      if (block % MDFS_BITS_PER_PAGE == 0) free = 0;  // a run lies on one bitmap page
       free = blocks[block] == BlockState::kFree ? free + 1 : 0;
       if (request.at_block != 0 && free < block + 1 - request.at_block) break;
       if (free < request.blocks) continue;
@@ -192,6 +193,7 @@ void FakeStore::abandon(const Run& run) { set_state(run, BlockState::kAllocated,
 void FakeStore::set_state(const Run& run, BlockState from, BlockState to) {
   const std::lock_guard lock(mutex_);
   FakeDisk& disk = disks_[run.disk];
+  MDFS_CHECK(run.blocks > 0 && run.block / MDFS_BITS_PER_PAGE == (run.end() - 1) / MDFS_BITS_PER_PAGE);
   for (std::uint64_t i = 0; i < run.blocks; ++i) {
     BlockState& state = disk.blocks[run.block + i];
     MDFS_CHECK(state == from);

@@ -16,6 +16,7 @@
 #include "codec/codec.h"
 #include "engine/requests.h"
 #include "format/extents.h"
+#include "format/layout.h"
 
 namespace mdfs::engine {
 
@@ -246,7 +247,7 @@ class Placer {
   static void add_piece(Staged& staged, const store::Run& piece) {
     if (!staged.extent.runs.empty()) {
       store::Run& last = staged.extent.runs.back();
-      if (last.disk == piece.disk && last.block + last.blocks == piece.block) {
+      if (format::continues(last, piece)) {
         last.blocks += piece.blocks;
         return;
       }

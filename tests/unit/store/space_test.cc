@@ -262,6 +262,48 @@ TEST_P(SpaceTest, PublishingOrFreeingTheWrongBlocksIsRefusedAndChangesNothing) {
   EXPECT_EQ(disk_free(), free_at_first_);
 }
 
+// As records of volumes name them that older versions have written.
+TEST(OldRunsTest, ARunOnTwoBitmapPagesIsFreedAndItsBlocksAreUsedAgain) {
+  SeededEnvironment environment(22);
+  const Disks disks = make_disks(1, (std::uint64_t{MDFS_BITS_PER_PAGE} + 4096) * 4096);
+  ASSERT_OK(format_disks(disks, environment));
+  auto store = open_disks(disks, environment);
+  ASSERT_OK(store);
+  constexpr std::uint64_t kMeet = MDFS_BITS_PER_PAGE;
+  const std::uint64_t free_at_first = (*store)->disk_info(0).free_blocks;
+  const auto take = [&](std::uint64_t block, std::uint32_t blocks) {
+    AllocationRequest request;
+    request.blocks = blocks;
+    request.at_block = block;
+    const auto run = (*store)->allocate(request, nullptr);
+    ASSERT_OK(run);
+    ASSERT_OK((*store)->transact(Purpose::kNormal, [&](Transaction& transaction) -> Status {
+      transaction.publish(*run);
+      return {};
+    }));
+  };
+  for (int round = 0; round < 2; ++round) {
+    take(kMeet - 7, 7);
+    take(kMeet, 9);
+    ASSERT_OK((*store)->commit());
+    ASSERT_OK((*store)->transact(Purpose::kFreeing, [&](Transaction& transaction) -> Status {
+      transaction.free({0, kMeet - 7, 16});
+      return {};
+    }));
+    for (int i = 0; i < 8; ++i) {
+      ASSERT_OK((*store)->transact(Purpose::kNormal, [&](Transaction& transaction) -> Status {
+        transaction.put({20, 1, 1}, value_of(10, std::uint64_t(i)));
+        return {};
+      }));
+      ASSERT_OK((*store)->commit());
+    }
+    store->reset();
+    store = open_disks(disks, environment);
+    ASSERT_OK(store);
+    EXPECT_GE((*store)->disk_info(0).free_blocks + 2, free_at_first);  // the first item has taken a node
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Shapes, SpaceTest,
                          testing::Values(Shape{1, 4096}, Shape{2, 4096}, Shape{4, 4096}, Shape{2, 16384}));
 

@@ -1,4 +1,5 @@
-// Where extents come that replace others: in one run on each disk, if there is room for one.
+// Where extents come: those that replace others in one run on each disk, if there is room for one; none in a run on two
+// bitmap pages.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
@@ -87,6 +88,58 @@ TEST_F(ReplacingTest, WhereThereIsNoRoomForAllEachGroupComesIntoOneRun) {
   fill();
   replace_rows();
   for (const unsigned count : runs()) EXPECT_LE(count, 2u);
+}
+
+// A disk of two bitmap pages, on which little is free: blocks before and behind the place where the pages meet.
+class BitmapPagesTest : public ::testing::Test {
+ protected:
+  static constexpr std::uint32_t kBlock = 4096, kSecondPage = 1024, kBefore = 7, kPart = kBefore * kBlock;
+
+  static Setting setting(std::optional<geometry::Geometry> geometry) {
+    return {.geometry = std::move(geometry),
+            .disks = 1,
+            .disk_bytes = (std::uint64_t{MDFS_BITS_PER_PAGE} + kSecondPage) * kBlock};
+  }
+  static void leave_free(Bench& bench, std::uint32_t behind) {
+    store::AllocationRequest request;
+    request.blocks = MDFS_BITS_PER_PAGE - 1 - kBefore;
+    ASSERT_TRUE(bench.store().allocate(request, nullptr).ok());
+    request.at_block = MDFS_BITS_PER_PAGE + behind;
+    request.blocks = kSecondPage - behind;
+    ASSERT_TRUE(bench.store().allocate(request, nullptr).ok());
+  }
+};
+
+// The allocator frees no run that lies on two pages: a reader of the record would end the daemon.
+TEST_F(BitmapPagesTest, APiecedExtentHasNoRunOnTwoPages) {
+  Bench bench(setting(image_of(1, {2 * kPart}, {2 * kPart}, geometry::Codec::kRaw)));
+  leave_free(bench, kBefore);
+  const std::uint64_t used = bench.store().used_blocks();
+  std::mt19937_64 random(5);
+  const ByteVector bytes = noise(random, 2 * kPart);
+  ASSERT_TRUE(bench.engine().write(bench.object(), 0, bytes).ok());
+  ASSERT_TRUE(bench.engine().write_back(bench.object()).ok());
+  EXPECT_EQ(bench.store().used_blocks(), used + 2 * kBefore);
+  ASSERT_TRUE(bench.reopen().ok());
+  EXPECT_EQ(bench.read_all(), bytes);
+  EXPECT_TRUE(bench.engine().truncate(bench.object(), 0).ok());
+  EXPECT_EQ(bench.store().used_blocks(), used);
+}
+
+TEST_F(BitmapPagesTest, ACellHasNoRunOnTwoPages) {
+  Bench bench(setting({}));
+  leave_free(bench, 40);
+  const std::uint64_t used = bench.store().used_blocks();
+  std::mt19937_64 random(6);
+  const ByteVector bytes = noise(random, 2 * kPart);
+  for (const std::uint64_t offset : {std::uint64_t{0}, std::uint64_t{kPart}}) {
+    ASSERT_TRUE(bench.engine().write(bench.object(), offset, ConstBytes(bytes).subspan(offset, kPart)).ok());
+    ASSERT_TRUE(bench.engine().write_back(bench.object()).ok());
+  }
+  EXPECT_EQ(bench.store().used_blocks(), used + 2 * kBefore);
+  EXPECT_EQ(bench.read_all(), bytes);
+  EXPECT_TRUE(bench.engine().truncate(bench.object(), 0).ok());
+  EXPECT_EQ(bench.store().used_blocks(), used);
 }
 
 }  // namespace
