@@ -5,3 +5,4 @@
 #include <gst/gst.h>
 
 GST_ELEMENT_REGISTER_DECLARE(mdfssrc)
+GST_ELEMENT_REGISTER_DECLARE(mdfssink)

@@ -7,7 +7,9 @@
 
 #define PACKAGE "mdfs"
 
-static gboolean register_elements(GstPlugin* plugin) { return GST_ELEMENT_REGISTER(mdfssrc, plugin); }
+static gboolean register_elements(GstPlugin* plugin) {
+  return GST_ELEMENT_REGISTER(mdfssrc, plugin) && GST_ELEMENT_REGISTER(mdfssink, plugin);
+}
 
 GST_PLUGIN_DEFINE(GST_VERSION_MAJOR, GST_VERSION_MINOR, mdfs, "Movies on a mounted MDFS volume", register_elements,
                   MDFS_VERSION_STRING, "Apache 2.0", "mdfs", "https://mdfs.example/")

@@ -181,9 +181,10 @@ class Installed(unittest.TestCase):
         if not folder.exists() or not shutil.which("gst-inspect-1.0"):
             self.skipTest("the plugin was not built, or gst-inspect-1.0 is not installed")
         environment = {**os.environ, "GST_PLUGIN_PATH": str(folder), "GST_REGISTRY": str(self.work / "registry")}
-        told = run("gst-inspect-1.0", "mdfssrc", env=environment)
-        self.assertIn(str(folder), told)
-        self.assertIn("lookahead", told)
+        for element, written in (("mdfssrc", "lookahead"), ("mdfssink", "codec")):
+            told = run("gst-inspect-1.0", element, env=environment)
+            self.assertIn(str(folder), told)
+            self.assertIn(written, told)
 
     def test_pictures_are_imported_by_the_installed_program(self):
         if not (self.library / "mdfs/mdfs_oiio.so").exists():

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that each source of src/, lib/ and tools/ includes the headers of the names that it uses, itself or through
-other headers. The builds of ./dev compile many sources as one, which hides a missing include.
+"""Checks that each source of src/, lib/, gst/ and tools/ includes the headers of the names that it uses, itself or
+through other headers. The builds of ./dev compile many sources as one, which hides a missing include.
 
 usage: includes.py SOURCE_ROOT
 """
@@ -11,7 +11,7 @@ import sys
 
 from layers import LAYERS
 
-FOLDERS = ["src", "lib", "tools"]  # a quoted name may be relative to each of them
+FOLDERS = ["src", "lib", "gst", "tools"]  # a quoted name may be relative to each of them
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 HIDDEN = re.compile(r'//[^\n]*|/\*.*?\*/|R"\((?:.*?)\)"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.DOTALL)
 TYPE = re.compile(r"\b(?:class|struct|enum(?: class)?|using)\s+([A-Z]\w*)\s*(?:final\s*)?[:={]")
