@@ -235,13 +235,13 @@ std::uint64_t cache_bytes(const MountOptions& options) {
 }
 
 WatchedCache watched(engine::Engine& engine) {
-  return {[&engine] { return engine.cache_stats().bytes; }, [&engine] { return engine.idle_ns(); },
+  return {[&engine] { return engine.cache_stats().bytes; },
+          [&engine] { return engine.idle_ns(); },
           [&engine](std::uint64_t bytes) { engine.set_cache_limit(bytes); },
           [&engine](std::uint64_t bytes) { engine.trim_cache(bytes); },
-          [&engine] {
-            engine.give_back_memory();
-            malloc_trim(0);  // what other requests freed stays with malloc
-          }};
+          [&engine] { engine.give_back_memory(); },
+          [] { return std::uint64_t{mallinfo2().fordblks}; },
+          [] { malloc_trim(0); }};
 }
 
 // Notices for the mounting user, a line each.

@@ -17,6 +17,7 @@ constexpr std::int64_t kCalmNs = 30 * kNsPerSecond;        // after pressure
 constexpr std::int64_t kIdleBuffersNs = 5 * kNsPerSecond;  // released buffers are given back
 constexpr std::int64_t kIdleCacheNs = 600 * kNsPerSecond;  // cached extents too
 constexpr std::uint64_t kMostScarceBytes = std::uint64_t{1} << 30;
+constexpr std::uint64_t kMostFreedBytes = 32 * kMiB;
 
 std::optional<std::uint64_t> number_of(std::string_view text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
@@ -81,6 +82,7 @@ MemoryDecision MemoryPolicy::decide(const MemoryLook& look) {
     limit_bytes_ = std::min(budget_bytes_, limit_bytes_ + budget_bytes_ / 8);
   }
   MemoryDecision decision{limit_bytes_, std::nullopt, look.pressure || look.idle_ns >= kIdleBuffersNs};
+  decision.trims_allocator = decision.gives_back || look.freed_bytes > kMostFreedBytes;
   if (look.idle_ns >= kIdleCacheNs && look.used_bytes > floor_bytes_) decision.trims_to = floor_bytes_;
   return decision;
 }

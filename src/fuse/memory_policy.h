@@ -39,21 +39,24 @@ std::uint64_t default_cache_bytes(std::uint64_t machine_bytes, std::optional<std
 
 // The observations of one look at the machine.
 struct MemoryLook {
-  bool pressure = false;         // tasks wait for memory, or little is available
-  std::uint64_t used_bytes = 0;  // by the cache
-  std::int64_t idle_ns = 0;      // since the last read or write
-  std::int64_t now_ns = 0;       // never goes back
+  bool pressure = false;          // tasks wait for memory, or little is available
+  std::uint64_t used_bytes = 0;   // by the cache
+  std::int64_t idle_ns = 0;       // since the last read or write
+  std::int64_t now_ns = 0;        // never goes back
+  std::uint64_t freed_bytes = 0;  // that the allocator of the C library keeps
 };
 
 struct MemoryDecision {
   std::uint64_t limit_bytes = 0;            // of the cache, from now on
   std::optional<std::uint64_t> trims_to{};  // once; the cache may grow again
   bool gives_back = false;                  // the memory of released buffers
+  bool trims_allocator = false;             // its freed memory goes back to the system
 };
 
 // Under pressure the limit falls to three quarters of what the cache holds, at each look, down to a floor. Half a
 // minute without pressure later, the limit rises by an eighth of the budget at each look. After some seconds without
-// reads or writes, the memory of released buffers is given back; after ten minutes, all but the floor.
+// reads or writes, the memory of released buffers is given back; after ten minutes, all but the floor. The allocator
+// may keep 32 MiB of freed memory, and none where released buffers go.
 //
 // One thread.
 class MemoryPolicy {

@@ -117,8 +117,8 @@ void MemoryWatch::run() {
     const bool broken = (waits[1].revents & (POLLERR | POLLNVAL)) != 0;
     if (broken) files_.forget_trigger();
     pressed = (!broken && (waits[1].revents & POLLPRI) != 0) || scarce();
-    const MemoryDecision decision =
-        policy_.decide({pressed, cache_.used_bytes(), cache_.idle_ns(), environment_.monotonic_ns()});
+    const MemoryDecision decision = policy_.decide(
+        {pressed, cache_.used_bytes(), cache_.idle_ns(), environment_.monotonic_ns(), cache_.freed_bytes()});
     if (decision.limit_bytes != limit_bytes_) {
       if (pressed) spdlog::info("memory is short: the cache shrinks to {} MiB", decision.limit_bytes >> 20);
       limit_bytes_ = decision.limit_bytes;
@@ -126,6 +126,7 @@ void MemoryWatch::run() {
     }
     if (decision.trims_to) cache_.trim_to(*decision.trims_to);
     if (decision.gives_back) cache_.give_back();
+    if (decision.trims_allocator) cache_.trim_allocator();
   }
 }
 

@@ -46,6 +46,8 @@ struct WatchedCache {
   std::function<void(std::uint64_t)> set_limit;
   std::function<void(std::uint64_t)> trim_to;
   std::function<void()> give_back;
+  std::function<std::uint64_t()> freed_bytes;  // kept by the allocator
+  std::function<void()> trim_allocator;
 };
 
 // A thread that applies MemoryPolicy until it is destroyed.

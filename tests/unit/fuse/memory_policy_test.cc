@@ -76,6 +76,17 @@ TEST(MemoryPolicyTest, TheLimitRisesAgainHalfAMinuteAfterPressure) {
   EXPECT_EQ(policy.decide({false, 768 * kMiB, 0, 200 * kSecond}).limit_bytes, 4 * kGiB);
 }
 
+TEST(MemoryPolicyTest, MuchFreedMemoryGoesBackAlsoInTheMidstOfWork) {
+  MemoryPolicy policy(4 * kGiB);
+  const auto trims = [&](bool pressure, std::int64_t idle_ns, std::uint64_t freed_bytes) {
+    return policy.decide({pressure, kGiB, idle_ns, 1000 * kSecond, freed_bytes}).trims_allocator;
+  };
+  EXPECT_FALSE(trims(false, 0, 32 * kMiB));
+  EXPECT_TRUE(trims(false, 0, 33 * kMiB));
+  EXPECT_TRUE(trims(false, 6 * kSecond, 0));
+  EXPECT_TRUE(trims(true, 0, 0));
+}
+
 TEST(MemoryPolicyTest, ReleasedBuffersGoAfterSecondsAndTheCacheAfterTenMinutesOfIdleness) {
   MemoryPolicy policy(4 * kGiB);
   EXPECT_FALSE(policy.decide({false, kGiB, 1 * kSecond, 1000 * kSecond}).gives_back);

@@ -73,20 +73,22 @@ TEST(MemoryWatchTest, AMachineWithoutTheseFilesHasNoTriggerAndNoLimit) {
 TEST(MemoryWatchTest, ScarceMemoryShrinksTheCacheAndTheWatchEndsAtOnce) {
   const Root root;
   root.write("/proc/meminfo", meminfo(100 * kMiB));
-  std::atomic<std::uint64_t> limit{1024 * kMiB}, given_back{0};
+  std::atomic<std::uint64_t> limit{1024 * kMiB}, given_back{0}, trimmed{0};
   SystemEnvironment environment;
   const auto start = std::chrono::steady_clock::now();
   {
-    const MemoryWatch watch(PressureFiles::open(root.path()), device::UniqueFd(::eventfd(0, EFD_CLOEXEC)), 1024 * kMiB,
-                            {[&] { return limit.load(); }, [] { return std::int64_t{0}; },
-                             [&](std::uint64_t bytes) { limit = bytes; }, [](std::uint64_t) {}, [&] { ++given_back; }},
-                            environment);
+    const MemoryWatch watch(
+        PressureFiles::open(root.path()), device::UniqueFd(::eventfd(0, EFD_CLOEXEC)), 1024 * kMiB,
+        {[&] { return limit.load(); }, [] { return std::int64_t{0}; }, [&](std::uint64_t bytes) { limit = bytes; },
+         [](std::uint64_t) {}, [&] { ++given_back; }, [] { return std::uint64_t{0}; }, [&] { ++trimmed; }},
+        environment);
     while (limit == 1024 * kMiB && std::chrono::steady_clock::now() - start < std::chrono::seconds(60))
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   EXPECT_LE(limit, 768 * kMiB);
   EXPECT_GE(limit, 64 * kMiB);
   EXPECT_GE(given_back, 1u);
+  EXPECT_EQ(trimmed, given_back);
 }
 
 }  // namespace
