@@ -84,6 +84,11 @@ PROMISES = {
     14: ("all interfaces show the same bytes; a window write is atomic", [
         gtest("unit/engine/engine_tests", "*"), mount("windows"), mount("torture/exercise"), mount("torture/fio"),
         mount("torture/tools")]),
+    15: ("a disk that fails leaves the commits, and no acknowledged byte is lost", [
+        gtest("unit/store/store_tests", "*FailingDisk*:FailingMembersTest.*:MajorityTest.*:OutDisksTest.*"),
+        Step([CRASH, "--length", "1", "--disks", "2,3", "--cuts", "few"],
+             whole=["--failing", "1", "--absent", "11"], part=["--failing", "7", "--absent", "41", "--seconds", "60"]),
+        mount("disk_condition")]),
 }
 # What a step says of itself; the second kind is what test programs and fuzzers say anyhow.
 TRIED = re.compile(r"(?:^|\.\.\. )tried: (.*)$|^(\d+ distinct crash states, \d+ lost)$"

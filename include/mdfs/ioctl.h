@@ -135,12 +135,16 @@ struct mdfs_ioc_volume {
   char read_only_reason[512]; /* of a longer text its beginning and end, with an ellipsis between them */
   struct {
     uint8_t uuid[16];
-    uint32_t state; /* 0 healthy, 1 missing, 2 stale, 3 failed, 4 none (removed), 5 draining, 6 deleted */
+    uint32_t state; /* 0 healthy, 1 missing, 2 stale, 3 failed, 4 none (removed), 5 draining, 6 deleted, 7 out */
     uint32_t weight;
     uint64_t blocks, free_blocks;
     uint64_t device_bytes; /* of the device or file; of one that was truncated while mounted, the smallest size seen */
     uint64_t room_below_bytes; /* left in the filesystem below a file with holes; UINT64_MAX: no such limit */
     char name[168];        /* of a longer path its end, after an ellipsis */
+    /* Of a disk that failed and is out, present or not, else 0: the last generation in which it took part, and the
+     * time since when commits continue without it. */
+    uint64_t out_generation;
+    int64_t out_ns; /* since 1970 */
   } disks[MDFS_IOC_MAX_DISKS];
 };
 

@@ -100,10 +100,11 @@ struct mdfs_member {
   uint64_t blocks; /* size of the disk in blocks */
   uint16_t weight; /* slots in placements; 1 for equal disks */
   uint16_t flags;  /* MDFS_MEMBER_* */
-  uint32_t reserved;
+  uint32_t marks;  /* MDFS_MARK_*; unknown bits are kept */
 };
 #define MDFS_MEMBER_HOLE 1u     /* the disk of this index has left; all other fields are zero */
 #define MDFS_MEMBER_DRAINING 2u /* is being drained: gets no new blocks, and its data move to other disks */
+#define MDFS_MARK_OUT 1u        /* commits continue without the disk, because it failed */
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_member) == 32, "member");
 
 struct mdfs_label {
@@ -180,7 +181,7 @@ MDFS_STATIC_ASSERT(sizeof(struct mdfs_checksum_record) == 16, "checksum_record")
 struct mdfs_member_state {
   uint8_t commit_id[16]; /* zero in a hole, and before the first commit */
   uint64_t generation;
-  uint64_t reserved;
+  uint64_t out_ns; /* time of the commit that marked the member out; 0: it is not out */
 };
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_member_state) == 32, "member state");
 

@@ -77,17 +77,24 @@ void append_segments(std::span<const store::Run> runs, std::uint32_t block_size,
   MDFS_CHECK(end <= run_begin);
 }
 
-Status write_all(store::Members& members, const std::vector<Segment>& segments, std::size_t largest_bytes) {
+Status write_all(store::Members& members, const std::vector<Segment>& segments, std::size_t largest_bytes,
+                 std::uint64_t* failed) {
   std::deque<device::Io> ios;
+  std::vector<std::uint64_t> disks;  // a bit for each request
   std::vector<device::Addressed> addressed;
   for (Request& request : merge_segments(segments, largest_bytes)) {
+    disks.push_back(std::uint64_t{1} << request.disk);
     device::Io& io = ios.emplace_back();
     io.op = device::Op::kWrite;
     io.offset = request.offset;
     io.buffers = std::move(request.buffers);
     addressed.push_back({&members.disk(request.disk), &io});
   }
-  return addressed.empty() ? Status{} : device::run(addressed);
+  if (addressed.empty()) return {};
+  Status status = device::run(addressed);
+  for (std::size_t i = 0; i < ios.size() && failed != nullptr; ++i)
+    if (!ios[i].status.ok()) *failed |= disks[i];
+  return status;
 }
 
 }  // namespace mdfs::engine

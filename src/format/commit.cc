@@ -40,8 +40,7 @@ Status check_table(const CommitSlot& slot) {
   MDFS_FORMAT_REQUIRE(slot.members.size() == slot.space.size(), "commit.members");
   MDFS_FORMAT_REQUIRE(slot.membership >= 1 && slot.membership <= kMaxMembership, "commit.membership");
   MDFS_TRY(check_members(slot.members, "commit.members"));
-  for (std::size_t i = 0; i < slot.members.size(); ++i)
-    MDFS_FORMAT_REQUIRE(!slot.members[i].is_hole() || ((slot.participants >> i) & 1) == 0, "commit.members");
+  MDFS_FORMAT_REQUIRE((slot.participants & ~counted_disks(slot.members)) == 0, "commit.participants");
   return {};
 }
 
@@ -114,12 +113,12 @@ Result<Root> decode_root(ConstBytes bytes, std::size_t base) {
 void encode_state(const MemberState& state, MutableBytes out, std::size_t base) {
   put_uuid(out, base + offsetof(mdfs_member_state, commit_id), state.commit_id);
   MDFS_PUT(out, base, mdfs_member_state, generation, state.generation);
-  MDFS_PUT(out, base, mdfs_member_state, reserved, state.reserved);
+  MDFS_PUT(out, base, mdfs_member_state, out_ns, state.out_ns);
 }
 
 MemberState decode_state(ConstBytes bytes, std::size_t base) {
   return {get_uuid(bytes, base + offsetof(mdfs_member_state, commit_id)),
-          MDFS_GET(bytes, base, mdfs_member_state, generation), MDFS_GET(bytes, base, mdfs_member_state, reserved)};
+          MDFS_GET(bytes, base, mdfs_member_state, generation), MDFS_GET(bytes, base, mdfs_member_state, out_ns)};
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ struct ChecksumRecord {
 struct MemberState {
   Uuid commit_id;
   std::uint64_t generation = 0;
-  std::uint64_t reserved = 0;
+  std::uint64_t out_ns = 0;  // time of the commit that marked the member out; 0: it is not out
   bool operator==(const MemberState&) const = default;
 };
 

@@ -15,18 +15,25 @@ std::size_t count_disks(const std::vector<Member>& members) {
       std::count_if(members.begin(), members.end(), [](const Member& member) { return !member.is_hole(); }));
 }
 
+std::uint64_t counted_disks(const std::vector<Member>& members) {
+  std::uint64_t bits = 0;
+  for (std::size_t i = 0; i < members.size(); ++i)
+    if (!members[i].is_hole() && !members[i].is_out()) bits |= std::uint64_t{1} << i;
+  return bits;
+}
+
 void encode(const Member& member, MutableBytes out, std::size_t base) {
   put_uuid(out, base + offsetof(mdfs_member, uuid), member.uuid);
   MDFS_PUT(out, base, mdfs_member, blocks, member.blocks);
   MDFS_PUT(out, base, mdfs_member, weight, member.weight);
   MDFS_PUT(out, base, mdfs_member, flags, member.flags);
-  MDFS_PUT(out, base, mdfs_member, reserved, member.reserved);
+  MDFS_PUT(out, base, mdfs_member, marks, member.marks);
 }
 
 Member decode_member(ConstBytes bytes, std::size_t base) {
   return {get_uuid(bytes, base + offsetof(mdfs_member, uuid)), MDFS_GET(bytes, base, mdfs_member, blocks),
           MDFS_GET(bytes, base, mdfs_member, weight), MDFS_GET(bytes, base, mdfs_member, flags),
-          MDFS_GET(bytes, base, mdfs_member, reserved)};
+          MDFS_GET(bytes, base, mdfs_member, marks)};
 }
 
 Status check_members(const std::vector<Member>& members, const char* check) {

@@ -20,11 +20,12 @@ struct Member {
   std::uint64_t blocks = 0;
   std::uint16_t weight = 1;
   std::uint16_t flags = 0;  // MDFS_MEMBER_*
-  std::uint32_t reserved = 0;
+  std::uint32_t marks = 0;  // MDFS_MARK_*, and bits of newer versions
 
   bool operator==(const Member&) const = default;
   bool is_hole() const { return (flags & MDFS_MEMBER_HOLE) != 0; }
   bool is_draining() const { return (flags & MDFS_MEMBER_DRAINING) != 0; }
+  bool is_out() const { return (marks & MDFS_MARK_OUT) != 0; }
   static Member hole() { return {{}, 0, 0, MDFS_MEMBER_HOLE}; }
 };
 
@@ -32,6 +33,8 @@ inline constexpr std::uint16_t kKnownMemberFlags = MDFS_MEMBER_HOLE | MDFS_MEMBE
 
 // Disks in the table that are no holes.
 std::size_t count_disks(const std::vector<Member>& members);
+// Disks that count for a majority: a bit for each that is no hole and not out.
+std::uint64_t counted_disks(const std::vector<Member>& members);
 
 // Both work at byte `base` and need sizeof(mdfs_member) bytes there (else abort). decode_member checks no value.
 void encode(const Member& member, MutableBytes out, std::size_t base);

@@ -250,10 +250,12 @@ std::string notices(store::Store& store, const MountOptions& options) {
   const auto add = [&](const std::string& line) { lines += (lines.empty() ? "" : "\n") + line; };
   for (unsigned i = 0; i < store.disk_count(); ++i) {
     const store::DiskInfo disk = store.disk_info(i);
+    if (disk.is_out)
+      add(fmt::format("disk {} is out: it failed, and commits continue without it; run 'mdfs disk replace'", i));
     if (disk.state == store::DiskState::kStale)
       add(fmt::format("disk {} ({}) is stale: the volume was written without it; it counts as missing and is only read",
                       i, disk.name));
-    if (disk.state == store::DiskState::kMissing && !store.read_only())
+    if (disk.state == store::DiskState::kMissing && !disk.is_out && !store.read_only())
       add(fmt::format("disk {} is missing: writes without it make it stale; mount with -o ro until it is back", i));
     if (disk.state == store::DiskState::kFailed)
       add(fmt::format("disk {} ({}) has failed: it is smaller than its label says", i, disk.name));

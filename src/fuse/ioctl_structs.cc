@@ -306,6 +306,8 @@ mdfs_ioc_volume to_ioc_volume(volume::Volume& volume) {
     out.disks[i].free_blocks = disk.free_blocks;
     out.disks[i].device_bytes = disk.device_bytes;
     out.disks[i].room_below_bytes = store.room_below(i);
+    out.disks[i].out_generation = disk.out_generation;
+    out.disks[i].out_ns = disk.out_ns;
     put_text(out.disks[i].name, shortened_start(disk.name, sizeof out.disks[i].name - 1));
   }
   return out;

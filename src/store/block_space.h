@@ -28,6 +28,7 @@ struct AllocationRequest {
   bool may_fall_back = true;          // fallback allocation: on another disk if this one is full or missing
   geometry::AllocationPolicy policy =
       geometry::AllocationPolicy::kDefault;  // for the start of a new group; default: the store's
+  std::uint64_t avoided_disks = 0;           // a bit each: writes to these failed just now
 };
 
 // A hold on blocks that are freed, or soon will be, while a reader still needs them. The blocks are not allocated again

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "base/check.h"
 #include "store/labels.h"
@@ -44,11 +45,17 @@ void append_writes(std::vector<Piece>& pieces, std::vector<device::Io>& ios) {
   }
 }
 
-Status run_all(std::vector<std::vector<device::Io>>& ios, std::span<const Participant> participants) {
+Status run_all(std::vector<std::vector<device::Io>>& ios, std::span<const Participant> participants,
+               DiskFaults* faults) {
   std::vector<device::Addressed> requests;
   for (std::size_t i = 0; i < participants.size(); ++i)
     for (device::Io& io : ios[i]) requests.push_back({participants[i].disk, &io});
-  return device::run(requests);
+  Status status = device::run(requests);
+  for (std::size_t i = 0; i < participants.size() && faults != nullptr; ++i)
+    for (const device::Io& io : ios[i])
+      if (!io.status.ok())
+        (io.op == device::Op::kFlush ? faults->flushes : faults->writes) |= std::uint64_t{1} << participants[i].index;
+  return status;
 }
 
 // All that validate the commit; none if they cannot. One that writes nothing has nothing to be known by.
@@ -74,21 +81,22 @@ format::CommitSlot with_state(format::CommitSlot slot, std::uint32_t state) {
 
 // These bytes to the slot's places in all rings of all participants; every one is tried.
 Status write_slots(const format::CommitSlot& slot, const AlignedBuffer& bytes,
-                   std::span<const Participant> participants) {
+                   std::span<const Participant> participants, DiskFaults* faults) {
   std::vector<std::vector<device::Io>> ios(participants.size());
   for (std::size_t i = 0; i < participants.size(); ++i) ios[i] = slot_writes(participants[i].layout, slot, bytes);
-  return run_all(ios, participants);
-}
-
-Status flush_all(std::span<const Participant> participants) {
-  std::vector<std::vector<device::Io>> ios(participants.size());
-  for (auto& list : ios) list.emplace_back().op = device::Op::kFlush;
-  return run_all(ios, participants);
+  return run_all(ios, participants, faults);
 }
 
 }  // namespace
 
-Status write_commit(SealedCommit& sealed, std::span<const Participant> participants, std::uint32_t block_size) {
+Status flush_all(std::span<const Participant> participants, DiskFaults* faults) {
+  std::vector<std::vector<device::Io>> ios(participants.size());
+  for (auto& list : ios) list.emplace_back().op = device::Op::kFlush;
+  return run_all(ios, participants, faults);
+}
+
+Status write_commit(SealedCommit& sealed, std::span<const Participant> participants, std::uint32_t block_size,
+                    DiskFaults* faults) {
   std::array<std::vector<Piece>, MDFS_MAX_DISKS> pieces;
   for (std::size_t i = 0; i < sealed.pointers.size(); ++i)
     for (const format::Address& address : sealed.pointers[i].places())
@@ -97,7 +105,8 @@ Status write_commit(SealedCommit& sealed, std::span<const Participant> participa
   for (SectorWrite& sector : sealed.sectors) pieces[sector.disk].push_back({sector.offset, sector.bytes.bytes()});
 
   for (std::uint16_t disk = 0; disk < pieces.size(); ++disk)
-    MDFS_CHECK(pieces[disk].empty() || participant(participants, disk) != nullptr);
+    MDFS_CHECK(pieces[disk].empty() || participant(participants, disk) != nullptr ||
+               sealed.slot.members[disk].is_out());
   std::vector<std::vector<device::Io>> ios(participants.size());
   for (std::size_t i = 0; i < participants.size(); ++i) append_writes(pieces[participants[i].index], ios[i]);
   sealed.slot.checksum_records = checksum_records_of(sealed, ios, participants);
@@ -108,31 +117,36 @@ Status write_commit(SealedCommit& sealed, std::span<const Participant> participa
     for (device::Io& io : slot_writes(participants[i].layout, sealed.slot, prepared,
                                       validates_itself ? Rings::kOneAtEachEnd : Rings::kAll))
       ios[i].push_back(std::move(io));
-  MDFS_TRY(run_all(ios, participants));
-  MDFS_TRY(flush_all(participants));
+  MDFS_TRY(run_all(ios, participants, faults));
+  MDFS_TRY(flush_all(participants, faults));
   if (validates_itself) return {};
   sealed.slot.state = MDFS_SLOT_COMMITTED;
-  return finalize_commit(sealed.slot, participants);
+  return finalize_commit(sealed.slot, participants, faults);
 }
 
-void abandon_commit(const format::CommitSlot& slot, const std::optional<format::CommitSlot>& parent,
-                    std::span<const Participant> participants) {
+Status abandon_commit(const format::CommitSlot& slot, const std::optional<format::CommitSlot>& parent,
+                      std::span<const Participant> participants, DiskFaults* faults) {
+  Status first;
+  const auto note = [&](Status status) {
+    if (first.ok()) first = std::move(status);
+  };
   // The parent first: between the two, the slot that goes is what tells that the parent was flushed.
   if (parent) {
     const format::CommitSlot committed = with_state(*parent, MDFS_SLOT_COMMITTED);
-    (void)write_slots(committed, encode_slot(committed), participants);
-    (void)flush_all(participants);
+    note(write_slots(committed, encode_slot(committed), participants, faults));
+    note(flush_all(participants, faults));
   }
   AlignedBuffer zeros(MDFS_SLOT_SIZE);
   std::fill(zeros.bytes().begin(), zeros.bytes().end(), std::byte{0});
-  (void)write_slots(with_state(slot, MDFS_SLOT_PREPARED), zeros, participants);
-  (void)flush_all(participants);
+  note(write_slots(with_state(slot, MDFS_SLOT_PREPARED), zeros, participants, faults));
+  note(flush_all(participants, faults));
+  return first;
 }
 
-Status finalize_commit(format::CommitSlot slot, std::span<const Participant> participants) {
+Status finalize_commit(format::CommitSlot slot, std::span<const Participant> participants, DiskFaults* faults) {
   slot.state = MDFS_SLOT_COMMITTED;
-  MDFS_TRY(write_slots(slot, encode_slot(slot), participants));
-  return flush_all(participants);
+  MDFS_TRY(write_slots(slot, encode_slot(slot), participants, faults));
+  return flush_all(participants, faults);
 }
 
 }  // namespace mdfs::store

@@ -40,6 +40,7 @@ void DiskSlot::attach(std::unique_ptr<device::Disk> disk) {
   required_bytes_ = 0;
   least_bytes_ = kNeverTruncated;
   deleted_ = false;
+  out_ = false;
   owned_ = std::move(disk);
   size_bytes_ = owned_->size_bytes();
   writable_ = owned_->writable();
@@ -106,10 +107,15 @@ void DiskSlot::ended(device::Io& io) {
   io.done(io);
 }
 
+Status DiskSlot::check_usable() {
+  if (out_) return {Errc::kMissingDisk, name() + " failed, and the volume continues without it"};
+  return check_condition();
+}
+
 void DiskSlot::submit_some(std::span<device::Io* const> batch, Writes writes) {
   const bool only_reads =
       std::all_of(batch.begin(), batch.end(), [](const device::Io* io) { return io->op == device::Op::kRead; });
-  const Status usable = only_reads ? Status() : check_condition();
+  const Status usable = only_reads ? Status() : check_usable();
   if (usable.ok()) return pass_on(batch, writes);
   std::vector<device::Io*> reads;
   for (device::Io* io : batch)

@@ -47,6 +47,11 @@ class DiskSlot final : public device::Disk {
   // Later writes and discards are programming errors while true. Not before the first disk is attached.
   void forbid_writes(bool forbidden) { writes_forbidden_ = forbidden; }
 
+  // From now on requests other than reads end with kMissingDisk, until another disk is attached: the disk failed, and
+  // the volume continues without it.
+  void leave_out() { out_ = true; }
+  bool is_out() const { return out_; }
+
   // The volume uses so many bytes of the disk that is attached. A smaller device or file was truncated.
   void require(std::uint64_t bytes) { required_bytes_ = bytes; }
   // Looks at the device or file. kIo: it was truncated or deleted, now or before.
@@ -78,6 +83,8 @@ class DiskSlot final : public device::Disk {
   };
   enum class Writes : std::uint8_t { kRemembered, kForgotten };
   struct Pending;
+  // kIo or kMissingDisk: only reads may be passed on.
+  Status check_usable();
   // Of a disk that has failed, the reads only.
   void submit_some(std::span<device::Io* const> batch, Writes writes);
   void pass_on(std::span<device::Io* const> batch, Writes writes);
@@ -94,6 +101,7 @@ class DiskSlot final : public device::Disk {
   std::atomic<std::uint64_t> size_bytes_{0};
   std::atomic<bool> writable_{false};
   std::atomic<bool> writes_forbidden_{false};
+  std::atomic<bool> out_{false};
   std::atomic<std::uint64_t> required_bytes_{0};
   std::atomic<std::uint64_t> least_bytes_{kNeverTruncated};
   std::atomic<bool> deleted_{false};

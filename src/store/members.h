@@ -20,9 +20,9 @@ using format::Key;
 inline constexpr std::uint64_t kCommitRoomBytes = 4u << 20;
 
 // kFailed: smaller than the volume needs. kNone: no disk has this index. kDraining: healthy, and being drained.
-// kDeleted: a file without a name, whose contents can be read until it is closed.
-
-enum class DiskState : std::uint8_t { kHealthy, kMissing, kStale, kFailed, kNone, kDraining, kDeleted };
+// kDeleted: a file without a name, whose contents can be read until it is closed. kOut: present, but it failed, and
+// commits continue without it; it is only read.
+enum class DiskState : std::uint8_t { kHealthy, kMissing, kStale, kFailed, kNone, kDraining, kDeleted, kOut };
 
 struct DiskInfo {
   std::string name;  // of the device or file, empty if missing
@@ -36,6 +36,10 @@ struct DiskInfo {
   std::uint64_t data_free_blocks = 0;  // of these: free now
   std::uint64_t zone_blocks = 0;
   std::uint64_t fallback_runs = 0;  // on other disks because this one was full, since the store was opened
+  // Marked as out, whether it is present or not; the newest commit in which it took part, and when it was marked.
+  bool is_out = false;
+  std::uint64_t out_generation = 0;
+  std::int64_t out_ns = 0;
 
   // Its data cannot be read.
   bool is_lost() const { return state == DiskState::kMissing || state == DiskState::kFailed; }

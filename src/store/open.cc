@@ -20,8 +20,8 @@ std::string why_read_only(const Recovered& recovered, const StoreOptions& option
     if (member.healthy() && !member.disk->writable()) return member.disk->name() + " is open for reading only";
   if (!recovered.awaited.empty() && !options.degraded) return recovered.awaited_text();
   if (!recovered.majority() && !options.degraded)
-    return fmt::format("only {} of {} disks are current, fewer than a majority", recovered.healthy(),
-                       recovered.disks());
+    return fmt::format("only {} of {} disks{} are current, fewer than a majority", recovered.healthy(),
+                       recovered.counted(), recovered.counted() < recovered.disks() ? " that are not out" : "");
   return {};
 }
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <ctime>
 #include <map>
 #include <set>
@@ -13,6 +14,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "store/majority.h"
 #include "store/missing_disk.h"
 #include "store/stale_disk.h"
 #include "store/validation.h"
@@ -185,6 +187,10 @@ Status place(std::vector<Candidate>& candidates, Recovered& recovered) {
       member.state = DiskState::kFailed;
       member.error =
           fmt::format("smaller than its label says, which is {}", format_size(member.member.blocks * label.block_size));
+    } else if (member.member.is_out()) {
+      member.state = DiskState::kOut;
+      member.error = fmt::format("is out: it failed, and commits continue without it since generation {}",
+                                 recovered.winner.states[index].generation);
     } else if (!candidate.current) {
       member.state = DiskState::kStale;
       member.error = fmt::format("does not hold generation {}", recovered.winner.generation);
@@ -195,7 +201,10 @@ Status place(std::vector<Candidate>& candidates, Recovered& recovered) {
     member.disk = std::move(candidate.disk);
     member.labels = std::move(candidate.labels);
     if (label.disk_blocks != member.member.blocks && !own_size) take_size(member);
-    if (!member.healthy()) spdlog::warn("{}: {}; it counts as missing", member.disk->name(), member.error);
+    if (member.state == DiskState::kOut)
+      spdlog::warn("{}: {}; it is only read", member.disk->name(), member.error);
+    else if (!member.healthy())
+      spdlog::warn("{}: {}; it counts as missing", member.disk->name(), member.error);
   }
   return {};
 }
@@ -236,6 +245,16 @@ std::size_t Recovered::disks() const {
 std::size_t Recovered::healthy() const {
   return static_cast<std::size_t>(
       std::count_if(members.begin(), members.end(), [](const MemberDisk& member) { return member.healthy(); }));
+}
+
+std::size_t Recovered::counted() const {
+  return static_cast<std::size_t>(std::popcount(format::counted_disks(winner.members)));
+}
+
+bool Recovered::majority() const {
+  std::uint64_t present = 0;
+  for (std::size_t i = 0; i < members.size(); ++i) present |= std::uint64_t{members[i].healthy()} << i;
+  return is_majority(format::counted_disks(winner.members), present);
 }
 
 bool Recovered::holds_still() const {
@@ -301,7 +320,7 @@ Result<Recovered> recover(std::vector<std::unique_ptr<device::Disk>> disks, std:
           member.disk ? member.disk->name() : fmt::format("disk {} ({})", i, member.member.uuid.to_string());
       const std::uint64_t bytes = member.member.blocks * recovered.label.block_size;
       if (!member.disk && member.state != DiskState::kNone) member.error = "missing";
-      if (member.state == DiskState::kStale)
+      if (member.is_readable())
         member.disk = std::make_unique<StaleDisk>(std::move(member.disk));
       else
         member.disk = std::make_unique<MissingDisk>(name, bytes, std::move(member.disk));

@@ -31,7 +31,7 @@ struct MemberDisk {
   std::string error;  // the reason why it is not healthy
 
   bool healthy() const { return state == DiskState::kHealthy; }
-  bool is_readable() const { return healthy() || state == DiskState::kStale; }
+  bool is_readable() const { return healthy() || state == DiskState::kStale || state == DiskState::kOut; }
 };
 
 struct Recovered {
@@ -52,8 +52,9 @@ struct Recovered {
   format::Features features;            // of the winner and of all labels
 
   std::size_t healthy() const;
-  std::size_t disks() const;  // without unused indexes
-  bool majority() const { return 2 * healthy() > disks(); }
+  std::size_t disks() const;    // without unused indexes
+  std::size_t counted() const;  // disks that are not out
+  bool majority() const;        // of the counted disks
   bool features_read_only() const { return (features.ro_compat & ~MDFS_RO_COMPAT_KNOWN) != 0; }
   // True if an absent disk has the winner, or perhaps a later commit. The first write may make disks stale, even a
   // write of recovery. Recovery therefore writes nothing until a user writes.

@@ -45,6 +45,7 @@ Space::Space(std::vector<MemberDisk>& members, const format::CommitSlot& slot, s
       block_size_(block_size),
       node_blocks_(format::node_blocks(block_size)),
       policy_(policy),
+      out_(members.size()),
       fullness_(members.size()),
       tops_(slot.space),
       pending_free_data_(members.size()) {
@@ -60,6 +61,7 @@ Space::Space(std::vector<MemberDisk>& members, const format::CommitSlot& slot, s
   allocator_ = std::make_unique<alloc::Allocator>(std::move(maps), block_size, seed);
   for (std::size_t i = 0; i < count; ++i)
     if (allocator_->map(i)) allocator_->set_avoided(i, members[i].member.is_draining());
+  use_drained_if_alone();
   count_disks();
   published_node_blocks_ = slot.root(MDFS_ROOT_MAIN)->nodes * place_blocks();
   for (std::size_t i = 0; i < count; ++i) {
@@ -75,7 +77,8 @@ void Space::count_disks() {
   node_disks_.clear();
   for (std::size_t i = 0; i < allocator_->disk_count(); ++i) {
     const alloc::SpaceMap* map = allocator_->map(i);
-    all_healthy_ = all_healthy_ && (map != nullptr || members_[i].state == DiskState::kNone);
+    all_healthy_ = all_healthy_ && !is_out(static_cast<std::uint16_t>(i)) &&
+                   (map != nullptr || members_[i].state == DiskState::kNone);
     if (!allocator_->usable(i)) continue;
     total_data_ += map->data_range().size();
     total_metadata_ += map->metadata_range().size();
@@ -202,11 +205,14 @@ void Space::give_back(const SpaceAmount& amount) {
 
 alloc::Answer Space::allocate_once(const AllocationRequest& request) {
   std::vector<std::uint16_t> disks;
-  const bool preferred = request.disk < allocator_->disk_count() && allocator_->usable(request.disk);
+  const auto may = [&](std::uint16_t disk) {
+    return allocator_->usable(disk) && (request.avoided_disks >> disk & 1) == 0;
+  };
+  const bool preferred = request.disk < allocator_->disk_count() && may(request.disk);
   if (preferred) disks.push_back(request.disk);
   if (request.may_fall_back) {
     for (const std::uint16_t disk : node_disks_)
-      if (disk != request.disk) disks.push_back(disk);
+      if (disk != request.disk && may(disk)) disks.push_back(disk);
     std::stable_sort(disks.begin() + (preferred ? 1 : 0), disks.end(), [&](std::uint16_t a, std::uint16_t b) {
       return allocator_->map(a)->data_free() > allocator_->map(b)->data_free();
     });
@@ -372,7 +378,7 @@ SpaceInfo Space::info() const {
 void Space::describe(std::size_t disk, DiskInfo& info) const {
   const std::lock_guard lock(mutex_);
   const alloc::SpaceMap* map = disk < allocator_->disk_count() ? allocator_->map(disk) : nullptr;
-  if (map == nullptr) return;
+  if (map == nullptr || is_out(static_cast<std::uint16_t>(disk))) return;
   info.free_blocks = map->disk_free();
   info.data_blocks = map->data_range().size();
   info.data_free_blocks = map->data_free() + discarding_blocks(static_cast<std::uint16_t>(disk), map->data_range());

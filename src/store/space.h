@@ -76,6 +76,12 @@ class Space {
   // `missing_blocks`, unless null, is how much they lack. Nothing changes then.
   Status set_avoided(std::uint16_t disk, bool avoided, std::uint64_t* missing_blocks);
   std::uint64_t used_blocks(std::uint16_t disk) const;
+  // The disk failed, and commits continue without it: from now on it gets no blocks, no data on it are published, and
+  // its map is not changed. `top` is its top page in the last commit that it took part in. May be called at any time.
+  void leave_out(std::uint16_t disk, const format::SpaceEntry& top);
+  // Called before a commit, under the lock of transactions: places for nodes on disks that were left out since are
+  // replaced, as far as there is room.
+  void renew_places();
 
   // Called before the first allocation: blocks that the commit of this generation, found by the mount, had freed wait
   // for the next commit. nullopt: these blocks are unknown, and nothing is allocated before that commit.
@@ -153,8 +159,12 @@ class Space {
   void seal(std::uint64_t generation, std::vector<SectorWrite>& writes, std::vector<format::SpaceEntry>& tops);
   // The runs published since the last call, without nodes; nothing if there are very many.
   std::optional<std::vector<Run>> take_published();
+  // True if a run published since the last call may lie on a disk that was left out.
+  bool take_lost();
   // The sealed generation is on the disks. Returns the runs that may be reused; they are free after release().
   std::vector<Run> note_committed(std::uint64_t generation);
+  // The commit that was sealed with the generation `from` was begun again, and has the generation `to`.
+  void renumber(std::uint64_t from, std::uint64_t to);
   void release(std::span<const Run> runs);
 
   // ---- discards (space_discard.cc). Blocks are taken while their disk discards them; an allocation that finds no
@@ -205,6 +215,8 @@ class Space {
   void add_pending_free(const Run& run);    // counts the run as pending free; mutex_ is held
   std::uint64_t pending_free_data() const;  // in all
   void count_disks();                       // recounts after disks became usable or not
+  // If no disk is left but those that are being drained, these get blocks again. Called with mutex_.
+  void use_drained_if_alone();
   // Loads the pages at the end of the smaller of the disk's layout and this one, and keeps them in memory.
   Status pin_edge(std::uint16_t disk, const format::DiskLayout& layout);
   void unpin_edge(std::uint16_t disk, const format::DiskLayout& layout);
@@ -215,6 +227,7 @@ class Space {
   enum class Where : std::uint8_t { kHome, kFar, kAnywhere };
   // Takes one more run for the place, if possible on a disk that has none of its copies.
   alloc::Answer extend_place(NodePlace& place, Purpose purpose, Where where);
+  bool is_out(std::uint16_t disk) const { return disk < out_.size() && out_[disk]; }
   // Takes a place into the pool. Unlocks while a bitmap page is loaded.
   Status take_into_pool(std::unique_lock<std::mutex>& lock, Purpose purpose, Where where);
   // Takes far places until `kept` nodes have space, beside `nodes` that are to be written.
@@ -248,6 +261,9 @@ class Space {
   mutable std::mutex mutex_;  // guards all below
   unsigned copies_ = 2;
   std::vector<std::uint16_t> node_disks_;  // usable ones
+  std::vector<bool> out_;                  // see leave_out()
+  bool places_on_out_ = false;             // perhaps, in the pool
+  bool lost_ = false;                      // see take_lost()
   std::unique_ptr<alloc::Allocator> allocator_;
   std::vector<std::unique_ptr<SpaceIndex>> index_;  // null: missing disk
   Fullness fullness_;

@@ -36,7 +36,7 @@ bool Space::valid(const Run& run) const {
 }
 
 alloc::SpaceMap* Space::map_of(const Run& run) const {
-  alloc::SpaceMap* map = allocator_->map(run.disk);
+  alloc::SpaceMap* map = is_out(run.disk) ? nullptr : allocator_->map(run.disk);
   return map && !map->broken(format::DiskLayout::bitmap_page(run.block)) ? map : nullptr;
 }
 
@@ -71,6 +71,7 @@ Status Space::check(std::span<const Run> published, std::span<const Run> freed) 
   MDFS_TRY(check_disjoint(freed));
   const std::lock_guard lock(mutex_);
   for (const Run& run : published) {
+    if (is_out(run.disk)) return {Errc::kIo, fmt::format("disk {} failed before the data were published", run.disk)};
     const alloc::SpaceMap* map = valid(run) ? map_of(run) : nullptr;
     if (map == nullptr || !map->is_taken(run.block, run.blocks))
       return {Errc::kCorrupt, name_of(run) + ": published, but not allocated"};
@@ -88,8 +89,14 @@ void Space::publish(std::span<const Run> runs) {
   const std::lock_guard lock(mutex_);
   for (const Run& run : runs) {
     allocator_->map(run.disk)->publish(run.block, run.blocks);
+    lost_ = lost_ || is_out(run.disk);
     if (published_.size() <= kPublishedRunsLimit) published_.push_back(run);
   }
+}
+
+bool Space::take_lost() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(lost_, false);
 }
 
 std::optional<std::vector<Run>> Space::take_published() {
@@ -145,7 +152,8 @@ void Space::seal(std::uint64_t generation, std::vector<SectorWrite>& writes, std
   MDFS_CHECK(sealed_pages_.empty());
   for (std::size_t i = 0; i < index_.size(); ++i) {
     alloc::SpaceMap* map = allocator_->map(i);
-    if (map == nullptr || (!map->dirty() && !index_[i]->has_rewrites())) continue;
+    if (map == nullptr || is_out(static_cast<std::uint16_t>(i)) || (!map->dirty() && !index_[i]->has_rewrites()))
+      continue;
     const auto disk = static_cast<std::uint16_t>(i);
     index_[i]->seal(*map, disk, writes);
     tops_[i] = index_[i]->top();
@@ -180,6 +188,12 @@ bool Space::rewrite_page(unsigned disk, format::SpacePage page) {
   if (!index_[disk]->known(page)) return false;
   index_[disk]->rewrite(page);
   return true;
+}
+
+void Space::renumber(std::uint64_t from, std::uint64_t to) {
+  const std::lock_guard lock(mutex_);
+  for (PendingFree& freed : pending_)
+    if (freed.generation == from) freed.generation = to;
 }
 
 std::vector<Run> Space::note_committed(std::uint64_t generation) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "store/space.h"
@@ -29,6 +30,8 @@ Status Space::add_disk(std::uint16_t disk, const format::SpaceEntry& top) {
   index_[disk] = std::move(index);
   tops_[disk] = top;
   allocator_->set_map(disk, std::move(map));
+  for (std::size_t i = 0; i < allocator_->disk_count(); ++i)  // see use_drained_if_alone()
+    if (allocator_->map(i) != nullptr && members_[i].member.is_draining()) allocator_->set_avoided(i, true);
   count_disks();
   return refill_pool(lock);  // places that were chosen among fewer disks
 }
@@ -36,20 +39,75 @@ Status Space::add_disk(std::uint16_t disk, const format::SpaceEntry& top) {
 std::uint64_t Space::used_blocks(std::uint16_t disk) const {
   const std::lock_guard lock(mutex_);
   const alloc::SpaceMap* map = disk < allocator_->disk_count() ? allocator_->map(disk) : nullptr;
-  if (map == nullptr) return 0;
+  if (map == nullptr || is_out(disk)) return 0;
   return map->busy_blocks() - discarding_blocks(disk, {0, map->layout().blocks()});
 }
 
 Status Space::remove_disk(std::uint16_t disk) {
   const std::uint64_t used = used_blocks(disk);
+  renew_places();
   const std::lock_guard lock(mutex_);
+  if (places_on_out_) return {Errc::kNoSpace, "no room for tree nodes beside those on disks that are out"};
   if (used > 0) return {Errc::kNotEmpty, fmt::format("disk {}: {} blocks are in use", disk, used)};
   allocator_->set_map(disk, nullptr);
+  out_[disk] = false;
   recent_.forget_disk(disk);
   index_[disk].reset();
   tops_[disk] = {};
   count_disks();
   return {};
+}
+
+void Space::leave_out(std::uint16_t disk, const format::SpaceEntry& top) {
+  const std::lock_guard lock(mutex_);
+  out_[disk] = true;
+  tops_[disk] = top;
+  places_on_out_ = true;
+  lost_ = lost_ || published_.size() > kPublishedRunsLimit ||
+          std::any_of(published_.begin(), published_.end(), [&](const Run& run) { return run.disk == disk; });
+  allocator_->set_avoided(disk, true);
+  while (held_.waiting_blocks() > 0) release_locked(held_.break_oldest());
+  const auto forget = [&](std::vector<Run>& runs) {
+    std::erase_if(runs, [&](const Run& run) {
+      if (run.disk != disk) return false;
+      pending_free_ -= run.blocks;
+      return true;
+    });
+  };
+  forget(freeing_);
+  for (PendingFree& freed : pending_) forget(freed.runs);
+  pending_free_data_[disk] = 0;
+  std::erase_if(discardable_, [&](const Run& run) { return run.disk == disk; });
+  use_drained_if_alone();
+  count_disks();
+}
+
+void Space::use_drained_if_alone() {
+  for (std::size_t i = 0; i < allocator_->disk_count(); ++i)
+    if (allocator_->usable(i)) return;
+  for (std::size_t i = 0; i < allocator_->disk_count(); ++i)
+    if (allocator_->map(i) != nullptr && !is_out(static_cast<std::uint16_t>(i))) allocator_->set_avoided(i, false);
+}
+
+void Space::renew_places() {
+  std::unique_lock lock(mutex_);
+  if (!std::exchange(places_on_out_, false)) return;
+  std::vector<NodePlace> old;
+  for (std::deque<NodePlace>* places : {&pool_, &far_})
+    std::erase_if(*places, [&](const NodePlace& place) {
+      const auto at = place.places();
+      if (std::none_of(at.begin(), at.end(), [&](const auto& address) { return is_out(address.disk); })) return false;
+      old.push_back(place);
+      return true;
+    });
+  for (const NodePlace& place : old) {
+    if (take_into_pool(lock, Purpose::kFreeing, Where::kAnywhere).ok()) {
+      release_place(place);
+    } else {
+      (is_far(place) ? far_ : pool_).push_back(place);
+      places_on_out_ = true;
+    }
+  }
 }
 
 Status Space::refill_pool(std::unique_lock<std::mutex>& lock) {
@@ -64,7 +122,7 @@ Status Space::refill_pool(std::unique_lock<std::mutex>& lock) {
 Status Space::set_avoided(std::uint16_t disk, bool avoided, std::uint64_t* missing_blocks) {
   const std::uint64_t used = used_blocks(disk);
   std::unique_lock lock(mutex_);
-  if (allocator_->map(disk) == nullptr) return {};
+  if (allocator_->map(disk) == nullptr || is_out(disk)) return {};
   allocator_->set_avoided(disk, avoided);
   count_disks();
   if (!avoided) return {};

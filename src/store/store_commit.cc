@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "format/limits.h"
 #include "store/checksum_records.h"
+#include "store/majority.h"
 #include "store/store_impl.h"
 
 namespace mdfs::store {
@@ -67,6 +68,7 @@ Status StoreImpl::commit_until(std::uint64_t sequence, bool forced) {
       if (in_flight_ || failed_ || is_done()) continue;
       in_flight_ = true;
     }
+    take_over_out();
     const Status status = lead_commit(writer, Change::kContents);
     {
       const std::lock_guard lock(commit_mutex_);
@@ -86,21 +88,31 @@ Status StoreImpl::lead_commit(std::unique_lock<std::recursive_mutex>& writer, Ch
   MDFS_TRY(prepare_commit());
   SealedCommit sealed = seal(change);
   writer.unlock();
-  const Status written = write_commit(sealed, participants_, label_.block_size);
-  if (written.ok()) {
-    note_committed(sealed);
-    return {};
+  const std::uint64_t generation = sealed.slot.generation;
+  std::uint64_t unmarked = 0;
+  const Status written = write_sealed(sealed, unmarked);
+  if (!written.ok()) {
+    fail(written.error(), generation);
+    return written;
   }
-  if (sealed.slot.state == MDFS_SLOT_PREPARED) {
-    std::optional<format::CommitSlot> parent;
-    {
-      const std::lock_guard lock(commit_mutex_);
-      parent = unfinalized_;
-    }
-    abandon_commit(sealed.slot, parent, participants_);
-  }
-  fail(written.error(), sealed.slot.generation);
-  return written;
+  space_.renumber(generation, sealed.slot.generation);
+  note_committed(sealed);
+  if (unmarked == 0) return {};
+  const Status marked = mark_out(unmarked);
+  if (!marked.ok()) fail(marked.error(), sealed.slot.generation);
+  return {};
+}
+
+std::uint64_t StoreImpl::next_generation() const {
+  const auto place = [](std::uint64_t generation) { return format::ring_slot(generation, MDFS_SLOT_PREPARED); };
+  const std::uint64_t next = next_generation_;
+  return place(next) == place(generation_) ? next + 1 : next;
+}
+
+std::uint64_t StoreImpl::take_generation() {
+  const std::uint64_t generation = next_generation();
+  next_generation_ = generation + 1;
+  return generation;
 }
 
 // A commit that fails halfway stops all writing. So none begins where the filesystem below a disk has no room for its
@@ -117,12 +129,13 @@ Status StoreImpl::check_room_below() {
 // Loads all that sealing needs: the bitmap pages of replaced nodes, and a place for every changed node.
 Status StoreImpl::prepare_commit() {
   MDFS_TRY(check_room_below());
-  if (next_generation_ > format::kMaxGeneration) return {Errc::kReadOnly, "there is no number for another commit"};
+  if (next_generation() > format::kMaxGeneration) return {Errc::kReadOnly, "there is no number for another commit"};
   if (space_.gives_out()) {
     rewrite_bad_copies();
     bring_nodes_home();
   }
   free_nodes();
+  space_.renew_places();
   // Room for them was made when they changed.
   if (space_.places() >= shared_.tree.changed_nodes()) return {};
   return {Errc::kNoSpace, "no room for the changed nodes of the tree"};
@@ -189,7 +202,7 @@ SealedCommit StoreImpl::seal(Change change) {
   SealedCommit sealed;
   sealed.sequence = applied_;
   format::CommitSlot& slot = sealed.slot;
-  slot.generation = next_generation_++;
+  slot.generation = take_generation();
   const std::unique_lock lock(shared_.mutex);
   const std::size_t count = shared_.tree.changed_nodes();
   sealed.nodes = AlignedBuffer(count * MDFS_NODE_SIZE);
@@ -218,10 +231,12 @@ SealedCommit StoreImpl::seal(Change change) {
   slot.objects = objects_;
   slot.membership = membership_;
   slot.members = table();
-  slot.flags = 2 * participants_.size() > format::count_disks(slot.members) ? 0 : MDFS_COMMIT_DEGRADED;
+  slot.flags = is_majority(format::counted_disks(slot.members), slot.participants) ? 0 : MDFS_COMMIT_DEGRADED;
   slot.roots = {root};
   slot.features = format::united(features_, {0, added_ro_compat_, added_incompat_});
-  sealed.checksum_records = list_checksum_records(slot, change);
+  sealed.loses_data = space_.take_lost();
+  sealed.published = space_.take_published();
+  sealed.checksum_records = list_checksum_records(sealed, change);
   const std::lock_guard commit_lock(commit_mutex_);
   slot.parent_id = last_commit_.commit_id;
   slot.states = format::member_states(slot, &last_commit_);
@@ -230,17 +245,15 @@ SealedCommit StoreImpl::seal(Change change) {
   return sealed;
 }
 
-std::optional<std::vector<format::ChecksumRecord>> StoreImpl::list_checksum_records(const format::CommitSlot& slot,
+std::optional<std::vector<format::ChecksumRecord>> StoreImpl::list_checksum_records(const SealedCommit& sealed,
                                                                                     Change change) {
-  // Taken in any case, because it belongs to this commit only.
-  const std::optional<std::vector<Run>> published = space_.take_published();
-  bool known = published && (features_.incompat & MDFS_INCOMPAT_CHECKSUM_RECORDS) != 0 && slot.flags == 0 &&
-               change == Change::kContents;
+  bool known = sealed.published && (features_.incompat & MDFS_INCOMPAT_CHECKSUM_RECORDS) != 0 &&
+               sealed.slot.flags == 0 && change == Change::kContents;
   std::vector<format::ChecksumRecord> checksum_records;
   for (const Participant& participant : participants_) {
     const auto writes = disk_slot(participant.index).unflushed().take();
     known = known && writes &&
-            add_checksum_records(participant.index, *writes, *published, label_.block_size, checksum_records);
+            add_checksum_records(participant.index, *writes, *sealed.published, label_.block_size, checksum_records);
   }
   if (!known) return std::nullopt;
   return checksum_records;
@@ -253,15 +266,9 @@ Status StoreImpl::write_committed_slots() {
     slot = unfinalized_;
   }
   if (!slot || read_only_) return {};
-  const std::uint64_t generation = slot->generation;
-  const Status written = finalize_commit(std::move(*slot), participants_);
-  if (!written.ok()) {
-    fail({written.error().code, "finalizing it: " + written.error().where}, generation);
-    return written;
-  }
-  const std::lock_guard lock(commit_mutex_);
-  unfinalized_.reset();
-  return {};
+  const Status written = finalize_last(*slot);
+  if (!written.ok()) fail({written.error().code, "finalizing it: " + written.error().where}, slot->generation);
+  return written;
 }
 
 Status StoreImpl::finalize() {

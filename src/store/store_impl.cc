@@ -64,8 +64,7 @@ StoreImpl::StoreImpl(Recovered recovered, const StoreOptions& options, Environme
   for (unsigned i = 0; i < disk_count_; ++i)
     if (members_[i].healthy()) participants_.push_back(participant(i));
   for (unsigned i = 0; i < disk_count_; ++i)
-    if (members_[i].healthy() || members_[i].state == DiskState::kStale)
-      disk_slot(i).require(layout_of(*members_[i].label).bytes());
+    if (members_[i].is_readable()) disk_slot(i).require(layout_of(*members_[i].label).bytes());
   note_tree();
   set_discard(options.discard);
 }
@@ -129,6 +128,14 @@ std::string StoreImpl::read_only_reason() const {
 DiskInfo StoreImpl::disk_info(unsigned index) const {
   const MemberDisk& member = members_[index];
   DiskInfo info;
+  {
+    const std::lock_guard lock(commit_mutex_);
+    info.is_out = index < last_commit_.members.size() && last_commit_.members[index].is_out();
+    if (info.is_out) {
+      info.out_generation = last_commit_.states[index].generation;
+      info.out_ns = static_cast<std::int64_t>(last_commit_.states[index].out_ns);
+    }
+  }
   const std::lock_guard lock(table_mutex_);
   const bool present = member.state != DiskState::kMissing && member.state != DiskState::kNone;
   info.name = present ? member.disk->name() : std::string();
@@ -143,6 +150,8 @@ DiskInfo StoreImpl::disk_info(unsigned index) const {
   info.device_bytes = slot.truncated_to().value_or(slot.size_bytes());
   if (slot.truncated_to()) info.state = DiskState::kFailed;
   if (slot.deleted() && info.state != DiskState::kFailed) info.state = DiskState::kDeleted;
+  if (info.is_out && (info.state == DiskState::kHealthy || info.state == DiskState::kDraining))
+    info.state = DiskState::kOut;
   return info;
 }
 

@@ -143,9 +143,37 @@ class StoreImpl final : public Store, public Verifier {
   SealedCommit seal(Change change);
   // Records of the data that the commit publishes, if they are known and the commit changes contents only. Called once
   // for each commit.
-  std::optional<std::vector<format::ChecksumRecord>> list_checksum_records(const format::CommitSlot& slot,
-                                                                           Change change);
+  std::optional<std::vector<format::ChecksumRecord>> list_checksum_records(const SealedCommit& sealed, Change change);
   Status write_committed_slots();  // called by the leader of a commit, or while there is none
+  // Of the next commit. Its slots do not take the place of the last commit's slots.
+  std::uint64_t next_generation() const;
+  std::uint64_t take_generation();
+
+  // ---- disks that fail (store_failing.cc); called by the leader of a commit, or while there is none
+  struct Failing;
+  std::vector<Participant> participants_in(std::uint64_t disks) const;
+  // Writes the commit. If disks fail, it is withdrawn and begun again with another generation, perhaps without them;
+  // `sealed.slot` is then another one. After success `unmarked` are the disks that the commit was finalized without,
+  // and that its table does not mark as out.
+  Status write_sealed(SealedCommit& sealed, std::uint64_t& unmarked);
+  Status finalize_last(const format::CommitSlot& slot);
+  // Finalizes a valid commit on the disks that work.
+  Status finalize_where_possible(const format::CommitSlot& slot, Failing& failing);
+  // Removes the slots of the commit from the disks that work, until that succeeds on all of these. kIo: too few.
+  Status withdraw(const format::CommitSlot& slot, const format::CommitSlot& parent, std::uint64_t present,
+                  Failing& failing);
+  bool may_lose(const SealedCommit& sealed, const Failing& failing);
+  // Writes a commit with the contents of the last one, in which these disks are marked as out. The caller notes it.
+  Result<SealedCommit> write_marks(std::uint64_t failed);
+  // The same, for a last commit that is durable without these disks.
+  Status mark_out(std::uint64_t failed);
+  // Stops writing to the disks that the durable commit `slot` has newly marked.
+  void note_out(const format::CommitSlot& slot, const format::CommitSlot& parent);
+  // Called with writer_, while no commit is in progress: enters disks that are out into the table of members.
+  void take_over_out();
+  // kNotEmpty once for a disk that failed in this mount: a caller that drains it examines all objects once more, as for
+  // an absent disk.
+  Status check_walked(unsigned index);
 
   // Returns when transaction `sequence` is on the disks; `forced`: after at least one more commit.
   Status commit_until(std::uint64_t sequence, bool forced);
@@ -228,9 +256,9 @@ class StoreImpl final : public Store, public Verifier {
   std::atomic<bool> spread_wanted_{true};
   std::atomic<bool> spread_again_{false};  // disks were added since it began
 
-  mutable std::recursive_mutex writer_;    // transactions run one after another; guards the four below
-  std::vector<format::Pointer> replaced_;  // nodes that left the tree since the last seal
-  std::uint64_t next_generation_;
+  mutable std::recursive_mutex writer_;         // transactions run one after another; guards the four below
+  std::vector<format::Pointer> replaced_;       // nodes that left the tree since the last seal
+  std::atomic<std::uint64_t> next_generation_;  // taken by leaders, also without writer_
   bool in_transaction_ = false;
   // Nodes of this mount that lie beyond the full metadata regions, up to a bound.
   struct FarNode {
@@ -264,6 +292,8 @@ class StoreImpl final : public Store, public Verifier {
   std::uint64_t ended_commits_ = 0;  // all those begun so far, but for the one in flight
   format::CommitSlot last_commit_;
   std::optional<format::CommitSlot> unfinalized_;  // the last commit, if only its checksum records validate it
+  std::uint64_t unwalked_out_ = 0;                 // disks that failed, a bit each: see remove_disk()
+  std::uint64_t newly_out_ = 0;                    // disks, a bit each: for take_over_out()
   std::string read_only_reason_;
 };
 

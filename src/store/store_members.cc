@@ -74,6 +74,7 @@ Status StoreImpl::commit_members(const std::function<Status()>& change) {
       if (in_flight_ || failed_) continue;
       in_flight_ = true;
     }
+    take_over_out();
     Status status = check_membership();
     if (status.ok()) status = change();
     if (status.ok()) {
@@ -262,10 +263,15 @@ Status StoreImpl::remove_disk(unsigned index) {
   MDFS_TRY(check_member(index));
   MemberDisk& member = members_[index];
   if (!member.member.is_draining()) return {Errc::kInvalidArgument, fmt::format("disk {} is not being drained", index)};
+  MDFS_TRY(check_walked(index));
   const bool healthy = member.healthy();
   for (unsigned i = 0; i < kCommitsUntilFree && space_.used_blocks(static_cast<std::uint16_t>(index)) > 0; ++i)
     MDFS_TRY(commit_until(applied_, true));
   const Status changed = commit_members([&]() -> Status {
+    MDFS_TRY(check_walked(index));
+    if (std::none_of(participants_.begin(), participants_.end(),
+                     [&](const Participant& participant) { return participant.index != index; }))
+      return {Errc::kInvalidArgument, fmt::format("disk {}: no other disk takes part in commits", index)};
     MDFS_TRY(space_.remove_disk(static_cast<std::uint16_t>(index)));
     std::erase_if(participants_, [&](const Participant& participant) { return participant.index == index; });
     const std::lock_guard lock(table_mutex_);

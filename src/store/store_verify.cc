@@ -59,6 +59,7 @@ Status StoreImpl::at_rest(const std::function<Status()>& work) {
       if (in_flight_) continue;
     }
     MDFS_TRY(write_committed_slots());
+    take_over_out();
     return work();
   }
 }

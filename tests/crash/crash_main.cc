@@ -26,6 +26,7 @@ struct Arguments {
   unsigned samples = 0;
   unsigned jobs = std::max(1u, std::thread::hardware_concurrency());
   unsigned seconds = 0;
+  unsigned failing_every = 0;
   std::string canary;
   std::string cuts;
   std::string operations;
@@ -52,6 +53,10 @@ void add_to(CLI::App& app, Arguments& arguments) {
       ->capture_default_str();
   app.add_option("--again", arguments.run.kill_again_every,
                  "every so-many-th of these second mounts is killed, and mounted a third time and cut; 0: none")
+      ->capture_default_str();
+  app.add_option("--failing", arguments.failing_every,
+                 "each sequence runs again while each disk in turn fails from its n-th write or flush on, for every "
+                 "so-many-th n; the states are mounted with the disk, and by --absent without it; 0: never")
       ->capture_default_str();
   app.add_option("--seed", arguments.run.seed, "of samples")->capture_default_str();
   app.add_option("--cuts", arguments.cuts,
@@ -126,10 +131,10 @@ RunOptions options_for(const Arguments& arguments, const Sequence& sequence) {
 std::string again(const Arguments& arguments, const Sequence& sequence) {
   const RunOptions options = options_for(arguments, sequence);
   return fmt::format(
-      "./dev crash --disks {} --seed {} --cuts {} --nested {} --kills {} --absent {} --again {}{} --ops '{}'",
+      "./dev crash --disks {} --seed {} --cuts {} --nested {} --kills {} --absent {} --again {}{}{} --ops '{}'",
       options.disks, options.seed, few_cuts(arguments, sequence) ? "few" : "many", options.depth - 1,
       options.kill_every, options.absent_every, options.kill_again_every, options.spoiled ? " --spoiled" : "",
-      sequence.text);
+      arguments.failing_every > 0 ? fmt::format(" --failing {}", arguments.failing_every) : "", sequence.text);
 }
 
 // Tries sequences until there are no more; each thread runs one of these.
@@ -152,9 +157,8 @@ class Work {
       }
       const std::string wrong = try_operations(*operations, base_, options_for(arguments_, sequence), totals_);
       ++tried_;
-      if (wrong.empty()) continue;
-      fmt::print("LOST: {}\n  {}\n  again: {}\n", sequence.text, wrong, again(arguments_, sequence));
-      std::fflush(stdout);
+      if (!wrong.empty()) print_loss(sequence, wrong);
+      if (arguments_.failing_every > 0) try_failures(sequence, *operations);
     }
   }
 
@@ -177,6 +181,32 @@ class Work {
   }
 
  private:
+  void print_loss(const Sequence& sequence, const std::string& wrong) const {
+    fmt::print("LOST: {}\n  {}\n  again: {}\n", sequence.text, wrong, again(arguments_, sequence));
+    std::fflush(stdout);
+  }
+
+  void try_failures(const Sequence& sequence, const std::vector<Operation>& operations) {
+    RunOptions options = options_for(arguments_, sequence);
+    options.depth = 1;
+    options.kill_every = 0;
+    options.known = 0;
+    options.bounds.all_subsets_up_to = 3;
+    options.bounds.each_one_up_to = 8;
+    options.bounds.samples = 3;
+    for (unsigned disk = 0; disk < arguments_.run.disks; ++disk)
+      for (const device::Op op : {device::Op::kFlush, device::Op::kWrite})
+        for (std::uint64_t nth = disk % arguments_.failing_every; !out_of_time(); nth += arguments_.failing_every) {
+          options.failure = {disk, op, nth};
+          bool struck = false;
+          const std::string wrong = try_operations(operations, base_, options, totals_, &struck);
+          if (!wrong.empty())
+            print_loss(sequence, fmt::format("disk {} fails from its {} number {} on: {}", disk,
+                                             op == device::Op::kFlush ? "flush" : "write", nth, wrong));
+          if (!struck) break;
+        }
+  }
+
   double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
   bool out_of_time() const { return arguments_.seconds > 0 && seconds() > arguments_.seconds; }
 

@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "boots.h"
+#include "device/testing/faulty_disk.h"
 #include "judge.h"
 #include "store/labels.h"
 
@@ -64,8 +65,10 @@ std::size_t position_after(const std::vector<device::Event>& events, std::size_t
   return static_cast<std::size_t>(returned - events.begin()) + 1;
 }
 
-// Runs everything; the history and the log are what came of it.
-Status record(const std::vector<Operation>& operations, Volume& volume, device::RecorderLog& log, History& history) {
+// Runs everything; the history and the log are what came of it. `fails`: a disk fails meanwhile. The first operation
+// that reports this, or finds the volume read-only, is the last one: it promises nothing.
+Status record(const std::vector<Operation>& operations, Volume& volume, device::RecorderLog& log, History& history,
+              bool fails) {
   std::size_t number = 0;
   {
     Runner runner(volume);
@@ -75,16 +78,18 @@ Status record(const std::vector<Operation>& operations, Volume& volume, device::
       log.mark(kStarted, number);
       // An operation that is refused changes nothing, and is judged so.
       const Status status = runner.run(operation, static_cast<unsigned>(number));
-      if (!status.ok() && status.error().code == Errc::kIo) return status;
-      log.mark(kReturned, number);
+      if (!status.ok() && status.error().code == Errc::kIo && !fails) return status;
+      const bool ends = fails && (volume.store().read_only() || (!status.ok() && status.error().code == Errc::kIo));
+      if (!ends) log.mark(kReturned, number);
       MDFS_TRY_ASSIGN(test::Tree tree, test::read_tree(volume));
       history.add(operation, target, status.ok(), std::move(tree));
+      if (ends) return {};
     }
   }
   MDFS_TRY_ASSIGN(test::Tree tree, test::read_tree(volume));
   history.add({"sync", {}}, 0, true, std::move(tree));
   log.mark(kStarted, number + 1);
-  MDFS_TRY(volume.close());
+  if (const Status closed = volume.close(); !closed.ok()) return fails ? Status() : closed;
   log.mark(kReturned, number + 1);
   return {};
 }
@@ -117,8 +122,14 @@ MemoryDisks make_base_disks(const RunOptions& options) {
 }
 
 std::string try_operations(const std::vector<Operation>& operations, const MemoryDisks& base, const RunOptions& options,
-                           Totals& totals) {
+                           Totals& totals, bool* struck) {
   Recording recording(base);
+  std::optional<device::FaultyDisk> failing;
+  if (options.failure) {
+    device::Disk*& door = recording.doors[options.failure->disk];
+    failing.emplace(*door, std::vector<device::Fault>{});
+    door = &*failing;
+  }
   SeededEnvironment environment(options.seed + 1);
   auto volume = test::open_volume(recording.doors, test::quiet_options(4u << 20), environment);
   if (!volume.ok()) return "mounting the base: " + volume.error().message();
@@ -127,9 +138,13 @@ std::string try_operations(const std::vector<Operation>& operations, const Memor
   const MemoryDisks mounted = clone(recording.disks);
   recording.log.clear();
   History history(*base_tree);
-  const Status recorded = record(operations, **volume, recording.log, history);
+  if (failing)
+    failing->add({device::FaultKind::kError, options.failure->op, 0, UINT64_MAX, options.failure->nth,
+                  device::Fault::kSticky, 0});
+  const Status recorded = record(operations, **volume, recording.log, history, failing.has_value());
   if (!recorded.ok()) return "running: " + recorded.error().message();
   volume->reset();
+  if (struck != nullptr) *struck = failing && !failing->injections().empty();
   std::vector<device::Event> events = recording.log.events();
   if (options.flushes_lie)
     for (device::Event& event : events)
@@ -161,6 +176,7 @@ std::string try_operations(const std::vector<Operation>& operations, const Memor
     if (!wrong.empty()) ++lost;
     note(cut.position, "cut (" + cut.text + ")", progress, wrong);
     for (int absent = 0; absent < static_cast<int>(left.size()); ++absent) {
+      if (options.failure && absent != static_cast<int>(options.failure->disk)) continue;
       Boot boot{clone(left), clone(left), {}, absent, "mounted without disk " + std::to_string(absent)};
       note(cut.position, "cut (" + cut.text + ")", progress, later.judge(std::move(boot), progress));
     }

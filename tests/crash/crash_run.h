@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -14,6 +15,13 @@
 #include "workload.h"
 
 namespace mdfs::crash {
+
+// One disk fails its requests of a kind, the first `nth` of them excepted, from the first operation on.
+struct Failure {
+  unsigned disk = 0;
+  device::Op op = device::Op::kFlush;
+  std::uint64_t nth = 0;
+};
 
 struct RunOptions {
   unsigned disks = 2;
@@ -30,6 +38,7 @@ struct RunOptions {
   unsigned kill_every = 0;
   unsigned kill_again_every = 0;
   device::CutBounds boot_bounds{0, 3, 6, 2, 1, false};
+  std::optional<Failure> failure;
   bool spoiled = false;  // disk 0 has a bad copy of every node to begin with
   // For the canaries: with each of these faults planted something must be seen to be lost.
   bool flushes_lie = false;       // no flush has kept anything
@@ -49,9 +58,9 @@ struct Totals {
 test::MemoryDisks make_base_disks(const RunOptions& options);
 
 // Runs the operations on clones of the base disks and tries all cuts and kills, those during the unmounting included.
-// Describes the first error with its cut, or "".
+// Describes the first error with its cut, or "". `struck`, unless null: a request failed as options.failure says.
 std::string try_operations(const std::vector<Operation>& operations, const test::MemoryDisks& base,
-                           const RunOptions& options, Totals& totals);
+                           const RunOptions& options, Totals& totals, bool* struck = nullptr);
 
 // What the checker has to say of the disks that have labels, or "". `raw`: as a cut has left them, when a label or a
 // commit slot may be half written.

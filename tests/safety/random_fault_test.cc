@@ -142,6 +142,14 @@ class Case {
     return std::move(*tree);
   }
 
+  // A disk that is out cannot be balanced, and without it there may be no room, as when the other disk is drained.
+  bool explained(const Error& error) const {
+    const store::Store& store = failing_.volume->store();
+    bool is_smaller = false;
+    for (unsigned i = 0; i < store.disk_count(); ++i) is_smaller = is_smaller || store.disk_info(i).is_out;
+    return is_fault(error) || (is_smaller && (error.code == Errc::kNoSpace || error.code == Errc::kInvalidArgument));
+  }
+
   // Until the first that fails for the disks.
   std::string try_operations() {
     crash::Runner runner(*failing_.volume), twin_runner(*twin_.volume);
@@ -163,7 +171,7 @@ class Case {
         }
         if (!got.ok()) {
           ++counts_.refused;
-          return is_fault(got.error()) ? "" : "an error that no fault of a disk explains: " + got.error().message();
+          return explained(got.error()) ? "" : "an error that no fault of a disk explains: " + got.error().message();
         }
         returned_ = started_;
       }
@@ -179,7 +187,7 @@ class Case {
     const bool read_only = failing_.volume->store().read_only();
     counts_.read_only += read_only ? 1 : 0;
     counts_.sync_failed += first.ok() ? 0 : 1;
-    if (!first.ok() && !is_fault(first.error())) return "sync: " + first.error().message();
+    if (!first.ok() && !explained(first.error())) return "sync: " + first.error().message();
     // What went wrong before the disks were repaired may be said once more.
     Status second = failing_.volume->sync();
     for (unsigned i = 0; i < 2 && !second.ok() && !read_only; ++i) second = failing_.volume->sync();

@@ -156,6 +156,7 @@ Result<Run> FakeStore::allocate(const store::AllocationRequest& request, store::
   if (refuses_blocks_ || (full_ && reservation == nullptr)) return Error{Errc::kNoSpace, "fake store"};
   for (unsigned turn = 0; turn < disks_.size() && (turn == 0 || request.may_fall_back); ++turn) {
     const unsigned index = (request.disk + turn) % disk_count();
+    if ((request.avoided_disks >> index & 1) != 0) continue;
     FakeDisk& disk = disks_[index];
     std::vector<BlockState>& blocks = disk.blocks;
     std::uint64_t free = 0;

@@ -3,7 +3,6 @@
 #include "operation_text.h"
 
 #include <fcntl.h>
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 
@@ -38,10 +37,6 @@ constexpr std::uint64_t kMostWalked = 1'000'000;  // names that are looked at fo
 
 std::string run_state_name(std::uint32_t state) {
   return state > 0 && state < kStates.size() ? kStates[state] : fmt::format("{}", state);
-}
-
-std::string time_text(std::int64_t ns) {
-  return fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::localtime(static_cast<std::time_t>(ns / 1'000'000'000)));
 }
 
 std::uint32_t rows(std::uint32_t count, std::uint32_t most) { return std::min(count, most); }

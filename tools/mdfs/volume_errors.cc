@@ -13,17 +13,34 @@
 namespace mdfs::tools {
 namespace {
 
+std::string disk_name(const mdfs_ioc_volume& volume, std::uint32_t number) {
+  const std::string path = shown(volume.disks[number].name);
+  return path.empty() ? fmt::format("disk {}", number) : fmt::format("disk {} ({})", number, path);
+}
+
+std::string of_out(const mdfs_ioc_volume& volume, std::uint32_t number) {
+  const auto& row = volume.disks[number];
+  if (!is_out(volume, number)) return {};
+  return fmt::format(
+      "{} is out: it failed, and commits continue without it since {}; generation {} is the last that it has. {} Run "
+      "'mdfs disk replace' to move its data to a new disk, or 'mdfs disk remove' to move them to the others",
+      disk_name(volume, number), time_text(row.out_ns), row.out_generation,
+      static_cast<DiskState>(row.state) == DiskState::kMissing ? "It is missing, and its data cannot be read."
+                                                               : "Its data are read where it answers.");
+}
+
 std::string of_disk(const mdfs_ioc_volume& volume, std::uint32_t number) {
   const auto& row = volume.disks[number];
-  const std::string path = shown(row.name);
-  const std::string disk = path.empty() ? fmt::format("disk {}", number) : fmt::format("disk {} ({})", number, path);
+  const std::string disk = disk_name(volume, number);
   const std::uint64_t wanted = row.blocks * volume.block_size;
   switch (static_cast<DiskState>(row.state)) {
     case DiskState::kHealthy:
     case DiskState::kNone:
     case DiskState::kDraining:
+    case DiskState::kOut:
       return {};
     case DiskState::kMissing:
+      if (is_out(volume, number)) return {};
       return disk +
              " is missing, and its data cannot be read: unmount, attach it, and mount again; writes without it make it "
              "stale";
@@ -51,7 +68,7 @@ std::string of_disk(const mdfs_ioc_volume& volume, std::uint32_t number) {
 // A disk that is a file with holes, on a filesystem that is full.
 std::string of_room_below(const mdfs_ioc_volume& volume, std::uint32_t number) {
   const auto& row = volume.disks[number];
-  if (volume.read_only != 0 || row.room_below_bytes >= volume.commit_room_bytes) return {};
+  if (volume.read_only != 0 || is_out(volume, number) || row.room_below_bytes >= volume.commit_room_bytes) return {};
   return fmt::format(
       "disk {} ({}): the filesystem below it has {} left, and a commit needs {} there: nothing can be made durable; "
       "make room, or move the disk while the volume is unmounted",
@@ -86,6 +103,7 @@ std::vector<std::string> volume_errors(const mdfs_ioc_volume& volume) {
   if (volume.read_only != 0) all.push_back(of_reason(shown(volume.read_only_reason)));
   const std::uint32_t count = std::min<std::uint32_t>(volume.disk_count, MDFS_IOC_MAX_DISKS);
   for (std::uint32_t i = 0; i < count; ++i) {
+    all.push_back(of_out(volume, i));
     all.push_back(of_disk(volume, i));
     all.push_back(of_room_below(volume, i));
   }

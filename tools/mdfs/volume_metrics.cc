@@ -78,6 +78,8 @@ std::string metrics_text(const mdfs_ioc_volume& volume, const mdfs_ioc_disks& co
   out.begin("disk_state", "gauge", "1, with the state of the disk as a label.");
   for (const std::uint32_t i : disk_numbers(volume))
     out.sample("disk_state", i, fmt::format(",state=\"{}\"", escaped(state_name(volume.disks[i].state))), 1);
+  out.of_disks("disk_out", "gauge", "1 when the disk failed, and commits continue without it.",
+               [&](std::uint32_t i) { return is_out(volume, i) ? 1u : 0u; });
   out.of_disks("disk_size_bytes", "gauge", "Size of the disk.",
                [&](std::uint32_t i) { return volume.disks[i].blocks * block; });
   out.of_disks("disk_free_bytes", "gauge", "Free on the disk.",

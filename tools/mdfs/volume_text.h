@@ -14,7 +14,7 @@
 namespace mdfs::tools {
 
 // Of mdfs_ioc_volume.disks[].state.
-enum class DiskState : std::uint32_t { kHealthy, kMissing, kStale, kFailed, kNone, kDraining, kDeleted };
+enum class DiskState : std::uint32_t { kHealthy, kMissing, kStale, kFailed, kNone, kDraining, kDeleted, kOut };
 
 template <std::size_t N>
 std::string text_of(const char (&field)[N]) {
@@ -34,6 +34,10 @@ std::string state_name(std::uint32_t state);
 // Healthy, or draining.
 bool is_readable(std::uint32_t state);
 bool is_draining(std::uint32_t state);
+// It failed, and commits continue without it; it may be present or not.
+bool is_out(const mdfs_ioc_volume& volume, std::uint32_t number);
+// Local time, to the second.
+std::string time_text(std::int64_t ns);
 std::string uuid_text(const std::uint8_t (&octets)[16]);
 // One disk of the volume; `number` is below disk_count.
 nlohmann::ordered_json disk_json(std::uint32_t number, const mdfs_ioc_volume& volume);

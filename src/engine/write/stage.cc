@@ -13,6 +13,7 @@
 #include "base/check.h"
 #include "base/checked.h"
 #include "base/crc32c.h"
+#include "base/log.h"
 #include "codec/codec.h"
 #include "engine/requests.h"
 #include "format/extents.h"
@@ -149,8 +150,9 @@ std::uint64_t planned_extents(const OpenObject& object) {
 // Gives blocks to the extents of one disk, in order, in contiguous groups as large as can be had.
 class Placer {
  public:
-  Placer(Core& core, OpenObject& object, std::uint16_t disk, store::Reservation& reservation)
-      : core_(core), object_(object), disk_(disk), reservation_(reservation) {}
+  // `avoided`: disks, a bit each, where writes failed.
+  Placer(Core& core, OpenObject& object, std::uint16_t disk, store::Reservation& reservation, std::uint64_t avoided)
+      : core_(core), object_(object), disk_(disk), reservation_(reservation), avoided_(avoided) {}
 
   Status place(const std::vector<Staged*>& extents) {
     std::size_t next = 0;
@@ -220,7 +222,8 @@ class Placer {
       request.around_block = replaced;
       request.expected_blocks = expected;
     }
-    request.may_fall_back = fallback == Fallback::kMay;
+    request.may_fall_back = fallback == Fallback::kMay || (avoided_ >> disk_ & 1) != 0;
+    request.avoided_disks = avoided_;
     if (object_.is_image()) request.policy = object_.image->policy;
     if (core_.options.grouping) {
       const std::lock_guard lock(object_.state_mutex);
@@ -279,30 +282,63 @@ class Placer {
   OpenObject& object_;
   const std::uint16_t disk_;
   store::Reservation& reservation_;
+  const std::uint64_t avoided_;
 };
 
-Status place_all(Core& core, OpenObject& object, std::vector<Staged>& extents, store::Reservation& reservation) {
+Status place_all(Core& core, OpenObject& object, const std::vector<Staged*>& extents, store::Reservation& reservation,
+                 std::uint64_t avoided) {
   std::map<std::uint16_t, std::vector<Staged*>> by_disk;
-  for (Staged& staged : extents)
-    if (blocks_of(object, staged) > 0)
-      by_disk[static_cast<std::uint16_t>(object.placement_disk(staged.coord))].push_back(&staged);
+  for (Staged* const staged : extents)
+    if (blocks_of(object, *staged) > 0)
+      by_disk[static_cast<std::uint16_t>(object.placement_disk(staged->coord))].push_back(staged);
   for (auto& [disk, list] : by_disk) {
     std::stable_sort(list.begin(), list.end(), [&](const Staged* a, const Staged* b) {
       if (!core.options.grouping) return a->index < b->index;
       return object.groups.order_of(a->coord) < object.groups.order_of(b->coord);
     });
-    MDFS_TRY(Placer(core, object, disk, reservation).place(list));
+    MDFS_TRY(Placer(core, object, disk, reservation, avoided).place(list));
   }
   return {};
 }
 
-Status write_extents(Core& core, const OpenObject& object, std::vector<Staged>& extents) {
+Status write_extents(Core& core, const OpenObject& object, const std::vector<Staged*>& extents, std::uint64_t& failed) {
   std::vector<Segment> segments;
-  for (const Staged& staged : extents)
-    if (!staged.extent.runs.empty())
-      append_segments(staged.extent.runs, object.block_size, 0,
-                      std::uint64_t{blocks_of(object, staged)} * object.block_size, staged.stored.data(), 0, segments);
-  return write_all(core.store, segments, core.options.largest_request_bytes);
+  for (const Staged* const staged : extents)
+    if (!staged->extent.runs.empty())
+      append_segments(staged->extent.runs, object.block_size, 0,
+                      std::uint64_t{blocks_of(object, *staged)} * object.block_size, staged->stored.data(), 0,
+                      segments);
+  return write_all(core.store, segments, core.options.largest_request_bytes, &failed);
+}
+
+void abandon_one(Core& core, Staged& staged) {
+  for (const store::Run& run : staged.extent.all_runs()) core.store.abandon(run);
+  staged.extent.runs.clear();
+}
+
+// Extents of which a write failed are placed on other disks, and written there, until that succeeds or no disk is left.
+Status place_and_write(Core& core, OpenObject& object, std::vector<Staged>& extents, store::Reservation& reservation) {
+  std::vector<Staged*> list;
+  for (Staged& staged : extents) list.push_back(&staged);
+  std::uint64_t failed = 0;
+  MDFS_TRY(place_all(core, object, list, reservation, failed));
+  Status written = write_extents(core, object, list, failed);
+  while (!written.ok() && failed != 0) {
+    std::erase_if(list, [&](const Staged* staged) {
+      return std::none_of(staged->extent.runs.begin(), staged->extent.runs.end(),
+                          [&](const store::Run& run) { return (failed >> run.disk & 1) != 0; });
+    });
+    for (Staged* const staged : list) abandon_one(core, *staged);
+    spdlog::warn("writes of {} extents failed ({}); they go to other disks", list.size(),
+                 written.error().within(written.error().code));
+    if (!place_all(core, object, list, reservation, failed).ok()) return written;
+    std::uint64_t again = 0;
+    const Status repeated = write_extents(core, object, list, again);
+    if (repeated.ok()) return {};
+    if ((again & ~failed) == 0) return written;
+    failed |= again;
+  }
+  return written;
 }
 
 }  // namespace
@@ -318,18 +354,14 @@ Status stage(Core& core, OpenObject& object, std::vector<Staged>& extents, store
     frames += frame_bytes(object, static_cast<std::size_t>(std::popcount(staged.blocks)));
   ByteBudget::Share share = frames > 0 ? core.encoding.frames_of(frames).wait_for(frames) : ByteBudget::Share();
   Status status = encode_all(core, object, extents, stop);
-  if (status.ok()) status = place_all(core, object, extents, reservation);
-  if (status.ok()) status = write_extents(core, object, extents);
+  if (status.ok()) status = place_and_write(core, object, extents, reservation);
   for (Staged& staged : extents) staged.stored = BufferRef();
   if (!status.ok()) abandon(core, extents);
   return status;
 }
 
 void abandon(Core& core, std::vector<Staged>& extents) {
-  for (Staged& staged : extents) {
-    for (const store::Run& run : staged.extent.all_runs()) core.store.abandon(run);
-    staged.extent.runs.clear();
-  }
+  for (Staged& staged : extents) abandon_one(core, staged);
 }
 
 }  // namespace mdfs::engine

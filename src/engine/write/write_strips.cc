@@ -266,7 +266,8 @@ Status WriteBack::write_strips(OpenObject& object, Batch& batch, std::vector<Cac
   MDFS_TRY_ASSIGN(batch.strips, plan_strips(object, locked));
   MDFS_TRY(place_strips(object, batch.strips, batch.reservation));
   std::erase_if(batch.strips, [](const StripJob& job) { return job.run.blocks == 0; });
-  MDFS_TRY(store_strips(object, locked, batch.strips));
+  // A disk refused a write: the extents are written as a whole, if need be to other disks.
+  if (!store_strips(object, locked, batch.strips).ok()) abandon_strips(batch);
   if (!batch.strips.empty()) core_.relocations.note_strips(object.number);
 
   std::vector<bool> kept(locked.extents.size(), false);

@@ -112,7 +112,8 @@ void Checker::check_disks(Findings& findings) const {
     const MemberDisk& member = volume_.members[i];
     if (member.state == DiskState::kNone) continue;
     if (!member.healthy()) {
-      const FindingId id = member.state == DiskState::kStale    ? FindingId::kDiskStale
+      const FindingId id = member.member.is_out()               ? FindingId::kDiskOut
+                           : member.state == DiskState::kStale  ? FindingId::kDiskStale
                            : member.state == DiskState::kFailed ? FindingId::kDiskFailed
                                                                 : FindingId::kDiskMissing;
       findings.add(id, fmt::format("disk {} ({}): {}", i, member.disk->name(), member.error));
@@ -279,7 +280,7 @@ Status Checker::repair(const Scan& first, const SpacePages& space) {
   if (options_.rollback) MDFS_TRY(check_rollback(first));
   if (volume_.features_read_only()) return {Errc::kReadOnly, "the volume has features that this version cannot write"};
   if (!volume_.awaited.empty()) return {Errc::kNoQuorum, volume_.awaited_text()};
-  if (!volume_.majority()) return {Errc::kNoQuorum, "a repair needs more than half of the disks"};
+  if (!volume_.majority()) return {Errc::kNoQuorum, "a repair needs more than half of the disks that are not out"};
   if (volume_.may_be_older)  // a repair would take this commit from the disks that are here (FORMAT.md 4.3, step 4)
     return {Errc::kMissingDisk, "a disk that is missing may hold a later commit: attach it, and run mdfsck again"};
   for (const MemberDisk& member : volume_.members)

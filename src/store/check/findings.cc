@@ -22,6 +22,7 @@ constexpr FindingInfo kTable[] = {
     {Id::kCommitSlotMissing, "commit-slot-missing", kWarning, kSafe, "a ring does not hold the newest commit"},
     {Id::kObjectCount, "object-count", kWarning, kSafe, "the number of objects in the commit is wrong"},
     {Id::kNextObject, "next-object", kError, kSafe, "an object has a number that is not yet assigned"},
+    {Id::kDiskOut, "disk-out", kNote, kNever, "the disk failed; commits continue without it, and it is only read"},
     {Id::kNodeCopyDamaged, "node-copy-damaged", kWarning, kSafe, "a copy of a tree node is damaged; another is good"},
     {Id::kNodeLost, "node-lost", kError, kForced, "no copy of a tree node is good; its contents are lost"},
     {Id::kNodeCount, "node-count", kWarning, kSafe, "the number of tree nodes in the commit is wrong"},

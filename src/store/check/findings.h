@@ -22,6 +22,7 @@ enum class FindingId : std::uint16_t {
   kCommitSlotMissing = 105,
   kObjectCount = 106,
   kNextObject = 107,
+  kDiskOut = 108,
   kNodeCopyDamaged = 201,
   kNodeLost = 202,
   kNodeCount = 203,

@@ -110,6 +110,7 @@ CommitSlot Samples::commit_slot() {
     MemberState& state = slot.states.emplace_back();
     if (hole) continue;
     const bool takes_part = ((slot.participants >> i) & 1) != 0;
+    if (takes_part) slot.members[i].marks &= ~MDFS_MARK_OUT;
     state = {takes_part ? slot.commit_id : uuid(), takes_part ? slot.generation : number(1, slot.generation),
              number(0, UINT64_MAX)};
   }

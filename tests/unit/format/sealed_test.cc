@@ -155,7 +155,7 @@ TEST(CommitSlotTest, NoByteThatDecodingAcceptsIsLost) {
   CommitSlot slot = Samples(3).commit_slot();
   slot.participants = UINT64_MAX;
   slot.space.resize(MDFS_MAX_DISKS);
-  slot.members.assign(MDFS_MAX_DISKS, Member{slot.commit_id, 70000, 1, 0, 7});
+  slot.members.assign(MDFS_MAX_DISKS, Member{slot.commit_id, 70000, 1, 0, 6});
   slot.states.assign(MDFS_MAX_DISKS, MemberState{slot.commit_id, slot.generation, 9});
   slot.checksum_records.assign(MDFS_MAX_CHECKSUM_RECORDS, ChecksumRecord{0, 8, 1, 4096});
   for (std::size_t i = 0; i < MDFS_MAX_DISKS; ++i) slot.members[i].uuid = Samples(i).uuid();

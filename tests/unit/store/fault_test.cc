@@ -33,6 +33,7 @@ Status put(Store& store, std::uint64_t n) {
 struct FaultCase {
   device::Op op;
   FaultKind kind;
+  std::size_t disks;
 };
 
 class FaultTest : public testing::TestWithParam<FaultCase> {};
@@ -40,11 +41,13 @@ class FaultTest : public testing::TestWithParam<FaultCase> {};
 TEST_P(FaultTest, FailingTheNthRequestNeverLosesWhatWasAcknowledged) {
   unsigned failures = 0;
   std::uint64_t cases = 0;
+  const std::size_t count = GetParam().disks;
   std::array<bool, 2> whole{};  // by disk: the workload has no more requests of this kind
+  if (count == 1) whole[1] = true;
   for (std::uint64_t nth = 0; !whole[0] || !whole[1]; ++nth) {
     if (whole[nth % 2]) continue;
     SeededEnvironment environment(nth);
-    const Disks disks = make_disks(2, kDiskBytes);
+    const Disks disks = make_disks(count, kDiskBytes);
     ASSERT_OK(format_disks(disks, environment));
     std::uint64_t acknowledged = 0;
     bool struck = false;
@@ -70,6 +73,7 @@ TEST_P(FaultTest, FailingTheNthRequestNeverLosesWhatWasAcknowledged) {
             EXPECT_FALSE(committed.ok()) << "success after a failed commit";
           }
           if (committed.ok()) acknowledged = n;
+          EXPECT_TRUE(!changed.ok() || committed.ok() || count == 1) << "the other disk suffices";
           if (changed.ok() && !committed.ok() && !failed) {
             failed = true;
             ++failures;
@@ -96,20 +100,27 @@ TEST_P(FaultTest, FailingTheNthRequestNeverLosesWhatWasAcknowledged) {
     if (struck) ++cases;
     whole[nth % 2] = !struck;
   }
-  if (GetParam().op != device::Op::kRead) {
-    EXPECT_GT(failures, 10u);
+  const bool repeated = GetParam().op == device::Op::kWrite && GetParam().kind != FaultKind::kGone;
+  if (GetParam().op != device::Op::kRead && count == 1 && !repeated) {
+    EXPECT_GT(failures, 3u);
+  } else {
+    EXPECT_EQ(failures, 0u);
   }
   test::tried("{} of {}: each of {} requests", device::fault_name(GetParam().kind), device::op_name(GetParam().op),
               cases);
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, FaultTest,
-                         testing::Values(FaultCase{device::Op::kWrite, FaultKind::kError},
-                                         FaultCase{device::Op::kWrite, FaultKind::kShort},
-                                         FaultCase{device::Op::kWrite, FaultKind::kGone},
-                                         FaultCase{device::Op::kFlush, FaultKind::kError},
-                                         FaultCase{device::Op::kRead, FaultKind::kError},
-                                         FaultCase{device::Op::kRead, FaultKind::kBitFlip}));
+                         testing::Values(FaultCase{device::Op::kWrite, FaultKind::kError, 1},
+                                         FaultCase{device::Op::kWrite, FaultKind::kError, 2},
+                                         FaultCase{device::Op::kWrite, FaultKind::kShort, 1},
+                                         FaultCase{device::Op::kWrite, FaultKind::kShort, 2},
+                                         FaultCase{device::Op::kWrite, FaultKind::kGone, 1},
+                                         FaultCase{device::Op::kWrite, FaultKind::kGone, 2},
+                                         FaultCase{device::Op::kFlush, FaultKind::kError, 1},
+                                         FaultCase{device::Op::kFlush, FaultKind::kError, 2},
+                                         FaultCase{device::Op::kRead, FaultKind::kError, 2},
+                                         FaultCase{device::Op::kRead, FaultKind::kBitFlip, 2}));
 
 // A tree of several levels on one disk, of which one copy of every node is lost.
 TEST(BadCopyTest, NodesWithABadCopyAreReadFromAnotherAndWrittenAnew) {
@@ -188,52 +199,6 @@ TEST(BadCopyTest, NodesWithABadCopyAreReadFromAnotherAndWrittenAnew) {
   auto repaired = open_disks(disks, environment, options);
   ASSERT_OK(repaired);
   EXPECT_TRUE(read_all(**repaired) == model) << "some copy on the first disk was never repaired";
-}
-
-// The disk that fails is named; what is in memory and on the other disks can be read; without the disk a majority goes
-// on, and the disk that was left behind is stale from then on.
-TEST(FailingDiskTest, AFailedCommitMakesTheStoreReadOnlyAndAMajorityGoesOnWithoutTheDisk) {
-  SeededEnvironment environment(5);
-  const Disks disks = make_disks(3, kDiskBytes);
-  ASSERT_OK(format_disks(disks, environment));
-  for (const device::Op op : {device::Op::kWrite, device::Op::kFlush}) {
-    const std::uint64_t round = op == device::Op::kWrite ? 1 : 2;
-    std::vector<std::unique_ptr<device::Disk>> doors;
-    std::vector<FaultyDisk*> faulty;
-    for (const auto& disk : disks) {
-      doors.push_back(std::make_unique<FaultyDisk>(*disk, std::vector<Fault>{}));
-      faulty.push_back(static_cast<FaultyDisk*>(doors.back().get()));
-    }
-    {
-      auto store = Store::open(std::move(doors), {}, environment);
-      ASSERT_OK(store);
-      ASSERT_OK(put(**store, 2 * round - 1));
-      ASSERT_OK((*store)->commit());
-      faulty[1]->add({FaultKind::kError, op, 0, UINT64_MAX, 0, Fault::kSticky, 0});
-      ASSERT_OK(put(**store, 2 * round));
-      ASSERT_FALSE((*store)->commit().ok());
-      EXPECT_TRUE((*store)->read_only());
-      EXPECT_NE((*store)->read_only_reason().find("disk1"), std::string::npos) << (*store)->read_only_reason();
-      EXPECT_FALSE((*store)->commit().ok()) << "each later commit reports the loss";
-      EXPECT_EQ(put(**store, 9).error().code, Errc::kReadOnly);
-      EXPECT_OK((*store)->get({20, 1, 2 * round}));
-    }
-    Disks two = clone_disks(disks);
-    two[1].reset();
-    auto store = open_disks(two, environment);
-    ASSERT_OK(store);
-    EXPECT_FALSE((*store)->read_only());
-    const auto safe = (*store)->get({20, 1, 2 * round - 1});
-    ASSERT_OK(safe);
-    EXPECT_TRUE(safe->has_value());
-    ASSERT_OK(put(**store, 8));
-    ASSERT_OK((*store)->commit());
-    store->reset();
-    two[1] = disks[1]->clone();
-    auto back = open_disks(two, environment);
-    ASSERT_OK(back);
-    EXPECT_EQ((*back)->disk_info(1).state, DiskState::kStale);
-  }
 }
 
 // There is one copy of a space page: what it says is not guessed. Its blocks count as in use until the checker has

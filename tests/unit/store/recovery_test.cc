@@ -460,8 +460,8 @@ TEST_F(RecoveryTest, ReservedBytesAreKeptByLaterCommits) {
   slot.roots.front().reserve.second.back() = std::byte{0x77};
   slot.features.compat = 1u << 9;
   for (std::size_t i = 0; i < 2; ++i) {
-    slot.members[i].reserved = static_cast<std::uint32_t>(70 + i);
-    slot.states[i].reserved = 80 + i;
+    slot.members[i].marks = static_cast<std::uint32_t>(70 + 2 * i);
+    slot.states[i].out_ns = 80 + i;
   }
   const AlignedBuffer bytes = encode_slot(slot);
   const unsigned ring = format::ring_slot(slot.generation, slot.state);
@@ -480,8 +480,8 @@ TEST_F(RecoveryTest, ReservedBytesAreKeptByLaterCommits) {
   EXPECT_EQ(after.roots.front().reserve, slot.roots.front().reserve);
   EXPECT_EQ(after.features, slot.features);
   for (std::size_t i = 0; i < 2; ++i) {
-    EXPECT_EQ(after.members[i].reserved, 70 + i);
-    EXPECT_EQ(after.states[i].reserved, 80 + i);
+    EXPECT_EQ(after.members[i].marks, 70 + 2 * i);
+    EXPECT_EQ(after.states[i].out_ns, 80 + i);
   }
 }
 

@@ -54,6 +54,20 @@ TEST(VolumeErrorsTest, ATruncatedDiskIsNamedWithItsSmallestSize) {
       << all[0];
 }
 
+TEST(VolumeErrorsTest, ADiskThatIsOutIsNamedWithItsLastGenerationPresentOrNot) {
+  for (const std::uint32_t state : {7u, 1u}) {
+    mdfs_ioc_volume volume = healthy();
+    volume.disks[2].state = state;
+    volume.disks[2].out_generation = 812;
+    volume.disks[2].out_ns = 1'700'000'000'000'000'000;
+    const auto all = volume_errors(volume);
+    ASSERT_EQ(all.size(), 1u);
+    EXPECT_TRUE(all[0].starts_with("disk 2 (/dev/sdc) is out: ")) << all[0];
+    for (const char* part : {"2023-11-1", "generation 812", "mdfs disk replace"})
+      EXPECT_NE(all[0].find(part), std::string::npos) << all[0];
+  }
+}
+
 TEST(VolumeErrorsTest, AFullFilesystemBelowADiskIsAnErrorUntilThereIsRoom) {
   mdfs_ioc_volume volume = healthy();
   volume.commit_room_bytes = 4 << 20;
@@ -103,7 +117,7 @@ TEST(VolumeErrorsTest, ADiskWithErrorsIsNamedWithTheirKindsAndNumbers) {
 TEST(VolumeErrorsTest, FieldsWithoutAnEndAreReadToTheirEnd) {
   mdfs_ioc_volume volume;
   std::memset(&volume, 'x', sizeof volume);
-  EXPECT_EQ(volume_errors(volume).size(), 1u + MDFS_IOC_MAX_DISKS);
+  EXPECT_EQ(volume_errors(volume).size(), 1u + 2u * MDFS_IOC_MAX_DISKS) << "each is out, in an unknown state";
 }
 
 }  // namespace
