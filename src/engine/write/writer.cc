@@ -316,9 +316,9 @@ Status Writer::make_ready(OpenObject& object, const CacheBlockPtr& block, const 
 
 // Gives the cache block of an extent that is filled in small parts a buffer whose memory grows with them: all of a slab
 // of extents would otherwise need memory for its first frame. False: it is no such cache block.
-bool Writer::make_sparse(const OpenObject& object, CacheBlock& block, const ChangedBytes& changed) {
+bool Writer::make_sparse(const OpenObject& object, CacheBlock& block, const ChangedBytes& filled) {
   const std::size_t size = object.capacity_bytes;
-  const std::size_t pages = page_bytes(changed);
+  const std::size_t pages = page_bytes(filled);
   const bool has_plain = block.buffer && !block.buffer.is_sparse();
   if (!object.may_have_strips || block.complete || has_plain || pages > size / kSparseShare) return false;
   if (block.buffer && block.buffer.unique()) {
@@ -425,9 +425,9 @@ Status Writer::write_part(OpenObject& object, const Transfer& transfer, const Tr
   change.reservation = reservation.split(amount());
 
   if (whole && !block->complete) block->buffer = BufferRef();  // what it held is not needed
-  if (whole || !object.is_image() || !make_sparse(object, *block, change.changed))
-    make_writable(object, *block, last, whole);
   const geometry::Box known = with_padding(object, part);
+  if (whole || !object.is_image() || !make_sparse(object, *block, changed_by(object, known)))
+    make_writable(object, *block, last, whole);
   if (!block->complete && known.length != box.length)
     geometry::fill_box(object.rank, known.length, std::byte{0}, block->buffer.bytes(), object.array().extent,
                        known.start);

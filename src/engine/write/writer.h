@@ -57,7 +57,7 @@ class Writer {
                          std::unique_lock<std::mutex>& lock);
   Status find_hole(OpenObject& object, const CacheBlockPtr& block, const geometry::Coord& coord,
                    std::unique_lock<std::mutex>& lock);
-  bool make_sparse(const OpenObject& object, CacheBlock& block, const ChangedBytes& changed);
+  bool make_sparse(const OpenObject& object, CacheBlock& block, const ChangedBytes& filled);
   void make_writable(const OpenObject& object, CacheBlock& block, std::uint64_t bytes, bool complete);
 
   Core& core_;

@@ -189,5 +189,17 @@ TEST(AppendedFramesTest, FramesTakeTheMemoryThatTheyFill) {
   EXPECT_EQ(bench.read_all(), array);
 }
 
+// Of the 256 rows of an extent in a frame, the image has 100: the others are filled with zeros, and count.
+TEST(AppendedFramesTest, TheZerosBesideTheImageCount) {
+  constexpr std::uint64_t kRows = 100, kColumns = 512;
+  Setting setting;
+  setting.geometry = image_of(3, {0, kRows, kColumns}, {32, 256, 64}, Codec::kRaw);
+  setting.cache_bytes = 64u << 20;
+  Bench bench(setting);
+  ASSERT_TRUE(bench.engine().write(bench.object(), 0, ByteVector(kRows * kColumns, std::byte{1})).ok());
+  EXPECT_GE(bench.engine().cache_stats().bytes, kColumns * 256);
+  EXPECT_LT(bench.engine().cache_stats().bytes, kColumns * 256 * 2);
+}
+
 }  // namespace
 }  // namespace mdfs::engine::testing
