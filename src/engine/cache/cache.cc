@@ -114,6 +114,16 @@ std::array<CacheBlockPtr, Cache::kVictimsOfNewBlock> Cache::trim(Shard& shard) {
   return victims;
 }
 
+// Where the main queue has none but held cache blocks, the small one must not be spared.
+CacheBlockPtr Cache::evict_from_small(Shard& shard, std::size_t& steps) {
+  for (auto slot = shard.small.begin(); slot != shard.small.end() && steps > 0; ++slot, --steps) {
+    if (slot->block.use_count() > 1) continue;
+    remember(shard, KeyHash{}(slot->block->key));
+    return remove(shard, shard.small, slot);
+  }
+  return nullptr;
+}
+
 bool Cache::evict(std::size_t& patience) {
   for (std::size_t shards = 0; shards < kShards && patience > 0; ++shards) {
     Shard& shard = shards_[next_victim_shard_.fetch_add(1, std::memory_order_relaxed) % kShards];
@@ -125,6 +135,7 @@ bool Cache::evict(std::size_t& patience) {
       std::size_t left = most;
       victim = evict_from(shard, left);
       patience -= most - left;
+      if (victim == nullptr) victim = evict_from_small(shard, patience);
     }
     if (victim == nullptr) continue;
     blocks_.fetch_sub(1, std::memory_order_relaxed);

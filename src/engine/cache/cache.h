@@ -98,6 +98,7 @@ class Cache {
   // Removes one cache block from the shard if a candidate is found within `steps`; the caller destroys it without the
   // lock. `steps` is reduced by the steps taken.
   static CacheBlockPtr evict_from(Shard& shard, std::size_t& steps);
+  static CacheBlockPtr evict_from_small(Shard& shard, std::size_t& steps);
   // Removes blocks to make place for a new cache block; the caller destroys them without the lock.
   std::array<CacheBlockPtr, kVictimsOfNewBlock> trim(Shard& shard);
   static CacheBlockPtr remove(Shard& shard, Queue& queue, Queue::iterator slot);

@@ -80,6 +80,21 @@ TEST(CacheTest, ALimitThatBlocksInUseExceedEndsItsSearch) {
   EXPECT_EQ(pool.idle_bytes(), 0u);
 }
 
+// Those in use are in the main queue, of which new cache blocks are a tenth or less.
+TEST(CacheTest, NewBlocksLeaveWhereAllOthersAreInUse) {
+  BufferPool pool(32 * kMiB);
+  Cache cache(pool, 32 * kMiB);
+  std::vector<CacheBlockPtr> held;
+  for (std::uint64_t i = 0; i < 1000; ++i) {
+    load(cache, i, 4096);
+    held.push_back(cache.peek({1, i}));
+  }
+  for (std::uint64_t i = 1000; i < 1400; ++i) {
+    load(cache, i, kMiB);
+    ASSERT_LE(cache.used_bytes(), 32 * kMiB) << i;
+  }
+}
+
 TEST(CacheTest, ABlockOfWhichLittleIsLoadedCountsLittle) {
   BufferPool pool(64 * kMiB);
   Cache cache(pool, 64 * kMiB);
