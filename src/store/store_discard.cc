@@ -63,7 +63,7 @@ Status StoreImpl::trim_some(std::vector<DiskTrim>& disks, std::uint64_t smallest
   for (unsigned i = 0; i < disks.size(); ++i) {
     DiskTrim& trim = disks[i];
     if (trim.state != DiskTrim::State::kMore) continue;
-    if (i >= disk_count_ || !members_[i].healthy()) {
+    if (!is_healthy(i)) {
       trim.state = DiskTrim::State::kNotThere;
       continue;
     }
@@ -115,9 +115,7 @@ bool StoreImpl::discard_freed() {
 // Some of it may be in use again.
 void StoreImpl::discard_freed(const Run& freed) {
   DiscardPosition position{freed.block, 0};
-  const auto may = [&] {
-    return freed.disk < disk_count_ && members_[freed.disk].healthy() && (refuses_discards_ & bit(freed.disk)) == 0;
-  };
+  const auto may = [&] { return is_healthy(freed.disk) && (refuses_discards_ & bit(freed.disk)) == 0; };
   while (may()) {
     space_.let_waiters_go();
     if (!space_.may_discard()) return;

@@ -69,6 +69,11 @@ StoreImpl::StoreImpl(Recovered recovered, const StoreOptions& options, Environme
   set_discard(options.discard);
 }
 
+bool StoreImpl::is_healthy(unsigned index) const {
+  const std::lock_guard lock(table_mutex_);
+  return index < disk_count_ && members_[index].healthy();
+}
+
 Participant StoreImpl::participant(unsigned index) {
   return {static_cast<std::uint16_t>(index), &disk_slot(index).for_commits(), layout_of(*members_[index].label)};
 }

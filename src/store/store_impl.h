@@ -228,6 +228,7 @@ class StoreImpl final : public Store, public Verifier {
 
   DiskSlot& disk_slot(unsigned index) { return static_cast<DiskSlot&>(*members_[index].disk); }
   Participant participant(unsigned index);  // of a healthy member
+  bool is_healthy(unsigned index) const;    // false without such a disk; takes table_mutex_
 
   Environment& environment_;
   const StoreOptions options_;

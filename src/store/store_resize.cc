@@ -35,7 +35,7 @@ DiskLayout StoreImpl::layout(unsigned index) const {
 Result<SizeRange> StoreImpl::size_range(unsigned index) {
   const std::lock_guard one_at_a_time(members_mutex_);
   MDFS_TRY(check_member(index));
-  if (!members_[index].healthy()) return Error{Errc::kMissingDisk, fmt::format("disk {} is absent", index)};
+  if (!is_healthy(index)) return Error{Errc::kMissingDisk, fmt::format("disk {} is absent", index)};
   MDFS_TRY_ASSIGN(const std::uint64_t bytes, members_[index].disk->measure());
   const DiskLayout now = layout(index);
   SizeRange range;
@@ -49,7 +49,7 @@ Result<SizeRange> StoreImpl::size_range(unsigned index) {
 Status StoreImpl::check_size(unsigned index, std::uint64_t blocks) {
   MDFS_TRY(check_member(index));
   if (read_only_) return read_only_error();
-  if (!members_[index].healthy()) return {Errc::kMissingDisk, fmt::format("disk {} is absent", index)};
+  if (!is_healthy(index)) return {Errc::kMissingDisk, fmt::format("disk {} is absent", index)};
   if (members_[index].member.is_draining())
     return {Errc::kInvalidArgument, fmt::format("disk {} is being drained", index)};
   const DiskLayout now = layout(index);
@@ -85,7 +85,7 @@ Status StoreImpl::set_disk_end(unsigned index, std::uint64_t blocks, std::uint64
 }
 
 std::uint64_t StoreImpl::used_behind_end(unsigned index) const {
-  return members_[index].healthy() ? space_.used_behind(static_cast<std::uint16_t>(index)) : 0;
+  return is_healthy(index) ? space_.used_behind(static_cast<std::uint16_t>(index)) : 0;
 }
 
 // Pages that no commit reads: they stand for blocks that the disk does not have yet.

@@ -85,8 +85,8 @@ std::vector<unsigned> StoreImpl::bad_labels(unsigned disk, DiskLabels& found) co
 }
 
 Status StoreImpl::verify_labels(unsigned disk, bool repair, OperationRecord& record) {
+  if (!is_healthy(disk)) return {};
   const MemberDisk& member = members_[disk];
-  if (!member.healthy()) return {};
   count_read(record, disk, std::uint64_t{MDFS_LABELS_PER_DISK} * MDFS_LABEL_AREA);
   record.items_done += MDFS_LABELS_PER_DISK;
   DiskLabels found;
@@ -133,9 +133,7 @@ Status StoreImpl::verify_labels(unsigned disk, bool repair, OperationRecord& rec
 
 // ---- space pages
 
-std::uint64_t StoreImpl::space_pages(unsigned disk) const {
-  return members_[disk].healthy() ? all_pages(layout(disk)) : 0;
-}
+std::uint64_t StoreImpl::space_pages(unsigned disk) const { return is_healthy(disk) ? all_pages(layout(disk)) : 0; }
 
 Status StoreImpl::check_space_page(unsigned disk, SpacePage page, const format::SpaceEntry& entry,
                                    ConstBytes bytes) const {
@@ -238,7 +236,7 @@ Result<std::optional<Key>> StoreImpl::verify_nodes(const Key& from, bool repair,
   for (std::size_t i = 0; i < found.nodes.size(); ++i)
     for (std::size_t c = 0; c < found.nodes[i].pointer.copies; ++c) {
       const format::Address address = found.nodes[i].pointer.address[c];
-      if (address.disk >= members_.size() || !members_[address.disk].healthy()) continue;
+      if (!is_healthy(address.disk)) continue;
       Copy& copy = copies.emplace_back(Copy{i, c, {}, {}});
       copy.io.offset = address.block * label_.block_size;
       copy.io.buffers = {buffer.bytes().subspan((copies.size() - 1) * MDFS_NODE_SIZE, MDFS_NODE_SIZE)};
