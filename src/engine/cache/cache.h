@@ -54,6 +54,8 @@ class Cache {
   std::size_t give_back_idle() { return pool_.give_back(0); }
   // Memory, with that of released buffers.
   std::size_t used_bytes() const;
+  // Would so many bytes more fit the limit?
+  bool has_room_for(std::size_t bytes) const { return used_bytes() + bytes <= limit_bytes(); }
   std::uint64_t hits() const { return hits_.load(std::memory_order_relaxed); }
   std::uint64_t misses() const { return misses_.load(std::memory_order_relaxed); }
   std::uint64_t evictions() const { return evictions_.load(std::memory_order_relaxed); }

@@ -321,6 +321,8 @@ bool Writer::make_sparse(const OpenObject& object, CacheBlock& block, const Chan
   const std::size_t pages = page_bytes(filled);
   const bool has_plain = block.buffer && !block.buffer.is_sparse();
   if (!object.may_have_strips || block.complete || has_plain || pages > size / kSparseShare) return false;
+  // Memory that others leave is faster as it is.
+  if (!block.buffer && !core_.cache.has_room_for(size)) return false;
   if (block.buffer && block.buffer.unique()) {
     core_.cache.charge(block.buffer, pages);
     return true;
