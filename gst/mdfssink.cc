@@ -18,11 +18,13 @@
 
 namespace mdfs::gst {
 
-struct Sink {
-  // Guarded by the lock of the object.
+struct SinkSettings {
   std::string location;
   std::string codec = "zstd";
+};
 
+struct Sink {
+  SinkSettings settings;            // guarded by the lock of the object
   std::unique_ptr<NewImage> image;  // from the first caps until the stop
 };
 
@@ -47,12 +49,27 @@ enum SinkProperty { kSinkLocation = 1, kSinkCodec };
 
 Sink& sink_of(gpointer object) { return *static_cast<MdfsSink*>(object)->sink; }
 
+SinkSettings settings_of(gpointer object) {
+  const ObjectLock lock(object);
+  return sink_of(object).settings;
+}
+
+gboolean refuse(GstBaseSink* base, const std::string& complaint) {
+  GST_ELEMENT_ERROR(base, RESOURCE, OPEN_WRITE, ("%s", complaint.c_str()), (nullptr));
+  return FALSE;
+}
+
+gboolean refuse(GstBaseSink* base, const std::exception& failure) {
+  GST_ELEMENT_ERROR(base, RESOURCE, FAILED, ("the image cannot be made: %s", failure.what()), (nullptr));
+  return FALSE;
+}
+
 void set_sink_property(GObject* object, guint id, const GValue* value, GParamSpec* spec) {
   const ObjectLock lock(object);
   if (id == kSinkLocation)
-    sink_of(object).location = string_of(value);
+    sink_of(object).settings.location = string_of(value);
   else if (id == kSinkCodec)
-    sink_of(object).codec = string_of(value);
+    sink_of(object).settings.codec = string_of(value);
   else
     G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
 }
@@ -60,28 +77,20 @@ void set_sink_property(GObject* object, guint id, const GValue* value, GParamSpe
 void get_sink_property(GObject* object, guint id, GValue* value, GParamSpec* spec) {
   const ObjectLock lock(object);
   if (id == kSinkLocation)
-    g_value_set_string(value, sink_of(object).location.c_str());
+    g_value_set_string(value, sink_of(object).settings.location.c_str());
   else if (id == kSinkCodec)
-    g_value_set_string(value, sink_of(object).codec.c_str());
+    g_value_set_string(value, sink_of(object).settings.codec.c_str());
   else
     G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
 }
 
 // What can be known before the first frame is refused here, where the change of state fails at once.
 gboolean start_sink(GstBaseSink* base) try {
-  std::string location, codec;
-  {
-    const ObjectLock lock(base);
-    location = sink_of(base).location;
-    codec = sink_of(base).codec;
-  }
-  const std::string complaint = complaint_about_new(location, codec);
-  if (complaint.empty()) return TRUE;
-  GST_ELEMENT_ERROR(base, RESOURCE, OPEN_WRITE, ("%s", complaint.c_str()), (nullptr));
-  return FALSE;
+  const SinkSettings settings = settings_of(base);
+  const std::string complaint = complaint_about_new(settings.location, settings.codec);
+  return complaint.empty() ? TRUE : refuse(base, complaint);
 } catch (const std::exception& failure) {
-  GST_ELEMENT_ERROR(base, RESOURCE, FAILED, ("the image cannot be made: %s", failure.what()), (nullptr));
-  return FALSE;
+  return refuse(base, failure);
 }
 
 gboolean stop_sink(GstBaseSink* base) {
@@ -100,19 +109,12 @@ gboolean set_caps(GstBaseSink* base, GstCaps* caps) try {
                       (nullptr));
     return FALSE;
   }
-  std::string location, codec, error;
-  {
-    const ObjectLock lock(base);
-    location = sink.location;
-    codec = sink.codec;
-  }
-  sink.image = NewImage::create(location, codec, info, error);
-  if (sink.image != nullptr) return TRUE;
-  GST_ELEMENT_ERROR(base, RESOURCE, OPEN_WRITE, ("%s", error.c_str()), (nullptr));
-  return FALSE;
+  const SinkSettings settings = settings_of(base);
+  std::string error;
+  sink.image = NewImage::create(settings.location, settings.codec, info, error);
+  return sink.image != nullptr ? TRUE : refuse(base, error);
 } catch (const std::exception& failure) {
-  GST_ELEMENT_ERROR(base, RESOURCE, FAILED, ("the image cannot be made: %s", failure.what()), (nullptr));
-  return FALSE;
+  return refuse(base, failure);
 }
 
 void report(GstBaseSink* base, int number, const std::string& error) {

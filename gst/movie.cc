@@ -38,7 +38,8 @@ std::string too_many_axes(const mdfs_ioc_geometry& geometry, const std::vector<u
 }
 
 std::string no_format(const mdfs_ioc_geometry& geometry, std::uint32_t channels) {
-  return std::to_string(channels) + (channels == 1 ? " channel of " : " channels of ") + type_name(geometry.type) +
+  return std::to_string(channels) + (channels == 1 ? " channel of " : " channels of ") +
+         std::string(type_name(geometry.type)) +
          " cannot be shown: allowed are 1, 3 or 4 channels of u8 or u16, and of other types with a display range (mdfs "
          "image display --range auto); one channel is window=c0";
 }

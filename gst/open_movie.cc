@@ -17,11 +17,10 @@ namespace mdfs::gst {
 namespace {
 
 constexpr int kAttempts = 8;  // for a version that the daemon could not keep
-constexpr const char* kDisplayAttribute = "user.mdfs.display";
 
-std::optional<DisplayRange> display_range_of(int fd) {
+std::optional<geometry::DisplayRange> display_range_of(int fd) {
   std::array<char, 256> text;
-  const ssize_t bytes = ::fgetxattr(fd, kDisplayAttribute, text.data(), text.size());
+  const ssize_t bytes = ::fgetxattr(fd, geometry::kDisplayAttribute.data(), text.data(), text.size());
   if (bytes <= 0) return std::nullopt;
   return parse_display_range({text.data(), static_cast<std::size_t>(bytes)});
 }

@@ -53,7 +53,7 @@ class OpenMovie {
   mdfs_image* image_ = nullptr;
   mdfs_ioc_window window_{};
   std::uint8_t type_ = 0;
-  std::optional<DisplayRange> display_;
+  std::optional<geometry::DisplayRange> display_;
   Movie movie_;
   GstVideoInfo info_{};
 };

@@ -10,6 +10,8 @@
 #include <span>
 #include <string_view>
 
+#include "geometry/display.h"
+
 namespace mdfs::gst {
 
 enum class Conversion {
@@ -34,21 +36,15 @@ inline constexpr const char* kFormatNames = "{ GRAY8, GRAY16_LE, RGB, RGBA, RGBA
 // format shows these samples.
 std::optional<PixelFormat> choose_format(std::uint8_t type, std::uint32_t channels, bool has_display_range);
 // "u8", "f32"; "?" for an unknown type.
-const char* type_name(std::uint8_t type);
+std::string_view type_name(std::uint8_t type);
 
-// The samples that are shown as black and as white. White may be the smaller one.
-struct DisplayRange {
-  double black = 0;
-  double white = 0;
-};
-// Parses the attribute user.mdfs.display, "BLACK,WHITE": two finite numbers that differ, else nothing.
-std::optional<DisplayRange> parse_display_range(std::string_view text);
+// Parses the attribute user.mdfs.display; nothing unless it is a range.
+std::optional<geometry::DisplayRange> parse_display_range(std::string_view text);
 
 // Appends an alpha of 65535 to each pixel of three samples. to.size() is 8 / 6 of from.size().
 void add_alpha(std::span<const std::byte> from, std::span<std::byte> to);
-// One byte for each sample: 0 is black, 255 is white, rounded to the nearest, as the PNG windows of MDFS. A NaN is
-// black. `from` holds to.size() samples of the type, which is a known one.
-void show_in_8_bits(std::uint8_t type, const DisplayRange& range, std::span<const std::byte> from,
+// As geometry::to_8_bits(). `type` is a known one.
+void show_in_8_bits(std::uint8_t type, const geometry::DisplayRange& range, std::span<const std::byte> from,
                     std::span<std::byte> to);
 
 }  // namespace mdfs::gst

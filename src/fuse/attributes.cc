@@ -16,7 +16,7 @@
 #include "fuse/reply.h"
 #include "fuse/view_nodes.h"
 #include "fuse/zarr_nodes.h"
-#include "views/display.h"
+#include "geometry/display.h"
 #include "views/geometry_json.h"
 #include "views/metadata_blocks.h"
 #include "volume/acl.h"
@@ -242,8 +242,8 @@ void op_setxattr(fuse_req_t req, fuse_ino_t ino, const char* name, const char* v
     return;
   }
   if (name == views::kGeometryAttribute) return set_geometry_attribute(req, ino, {value, size}, flags);
-  if (name == views::kDisplayAttribute)
-    if (const auto range = views::parse_display({value, size}); !range.ok()) return reply_error(req, range.error());
+  if (name == geometry::kDisplayAttribute)
+    if (const auto range = geometry::parse_display({value, size}); !range.ok()) return reply_error(req, range.error());
   const ConstBytes bytes = as_bytes({value, size});
   if (std::string_view(name) == volume::kAccessAclName && fuse_req_ctx(req)->uid != 0)
     return reply_status(req, volume.set_access_acl(ino, bytes, caller_with_groups(req)));

@@ -75,7 +75,7 @@ Result<std::uint64_t> encode(View& samples, const Shown& shown, Staging& into, c
   const RowSource source = [&](MutableBytes row) -> Status {
     if (!shown.ranged()) return rows.next(row);
     MDFS_TRY(rows.next(stored));
-    to_8_bits(shown.image.geometry.type, *shown.image.display, stored, row);
+    geometry::to_8_bits(shown.image.geometry.type, *shown.image.display, stored, row);
     return {};
   };
   if (const Status status = encoder_of(shown.format).encode(shown.raster, source, sink); !status.ok())

@@ -315,6 +315,8 @@ class LayersTest(Tree):
         self.assertEqual(layers.check_tree(self.root), [])
         self.put("gst/a.cc", '#include "geometry/geometry.h"\n')
         self.one_complaint(layers.check_tree(self.root), "gst/a.cc:1: gst uses libmdfs alone")
+        self.put("gst/a.cc", '#include "geometry/display.h"\n')
+        self.assertEqual(layers.check_tree(self.root), [])
         self.put("gst/a.cc", "<fmt/format.h>\n#include <fmt/format.h>\n")
         self.one_complaint(layers.check_tree(self.root), "gst/a.cc:2: <fmt/format.h> belongs in")
         self.put("gst/a.cc", "")

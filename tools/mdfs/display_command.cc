@@ -14,10 +14,10 @@
 #include "base/checked.h"
 #include "commands.h"
 #include "convert.h"
+#include "geometry/display.h"
 #include "mounted.h"
 #include "support/json_output.h"
 #include "support/streams.h"
-#include "views/display.h"
 
 namespace mdfs::tools {
 namespace {
@@ -29,15 +29,15 @@ struct DisplayArguments {
 };
 
 constexpr std::string_view kAutomatic = "auto", kNone = "none";
-const std::string kAttribute(views::kDisplayAttribute);
+const std::string kAttribute(geometry::kDisplayAttribute);
 
 // Nothing if the image has none.
-Result<std::optional<views::DisplayRange>> present_range(const std::string& path) {
+Result<std::optional<geometry::DisplayRange>> present_range(const std::string& path) {
   std::array<char, 256> text{};
   const ssize_t size = ::getxattr(path.c_str(), kAttribute.c_str(), text.data(), text.size());
-  if (size < 0 && errno == ENODATA) return std::optional<views::DisplayRange>();
+  if (size < 0 && errno == ENODATA) return std::optional<geometry::DisplayRange>();
   if (size < 0) return from_errno(errno, path);
-  const auto range = views::parse_display({text.data(), static_cast<std::size_t>(size)});
+  const auto range = geometry::parse_display({text.data(), static_cast<std::size_t>(size)});
   if (!range.ok())
     return Error{Errc::kBadData,
                  fmt::format("{}: {}: {}; replace it with --range", path, kAttribute, range.error().where)};
@@ -67,7 +67,8 @@ std::vector<geometry::Window> boxes_over(const geometry::Geometry& image) {
   return boxes;
 }
 
-Result<views::DisplayRange> measured_range(mdfs_image& image, const mdfs_ioc_geometry& info, const std::string& path) {
+Result<geometry::DisplayRange> measured_range(mdfs_image& image, const mdfs_ioc_geometry& info,
+                                              const std::string& path) {
   MDFS_TRY_ASSIGN(const geometry::Geometry geometry, client::to_geometry(info));
   if (geometry.size_bytes() == 0) return Error{Errc::kNoData, path + ": the image has no samples"};
   ByteVector samples;
@@ -79,12 +80,12 @@ Result<views::DisplayRange> measured_range(mdfs_image& image, const mdfs_ioc_geo
     if (const ssize_t got = mdfs_read_window(&image, &window, samples.data() + at, bytes, nullptr); got < 0)
       return library_error(got, path);
   }
-  auto range = views::automatic_display(geometry.type, samples);
+  auto range = geometry::automatic_display(geometry.type, samples);
   if (!range.ok()) return Error{range.error().code, path + ": " + range.error().where};
   return range;
 }
 
-std::string line_of(const std::string& path, const std::optional<views::DisplayRange>& range) {
+std::string line_of(const std::string& path, const std::optional<geometry::DisplayRange>& range) {
   if (!range) return fmt::format("{}: no range of display\n", path);
   return fmt::format("{}: {} is black, {} is white\n", path, range->black, range->white);
 }
@@ -95,11 +96,11 @@ Status set_range(mdfs_image& image, const mdfs_ioc_geometry& info, const std::st
     print_out("{}", line_of(path, {}));
     return {};
   }
-  views::DisplayRange range;
+  geometry::DisplayRange range;
   if (wanted == kAutomatic) {
     MDFS_TRY_ASSIGN(range, measured_range(image, info, path));
   } else {
-    auto given = views::parse_display(wanted);
+    auto given = geometry::parse_display(wanted);
     if (!given.ok()) return Error{Errc::kUsage, "--range " + given.error().where + ", or auto, or none"};
     range = *given;
   }

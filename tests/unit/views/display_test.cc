@@ -15,7 +15,12 @@
 namespace mdfs::views {
 namespace {
 
+using geometry::automatic_display;
+using geometry::DisplayRange;
 using geometry::ElementType;
+using geometry::parse_display;
+using geometry::to_8_bits;
+using geometry::to_text;
 
 template <typename T>
 ConstBytes bytes_of(const std::vector<T>& samples) {

@@ -1,6 +1,6 @@
 // Ranges of display.
 // SPDX-License-Identifier: Apache-2.0
-#include "views/display.h"
+#include "geometry/display.h"
 
 #include <fmt/format.h>
 
@@ -13,10 +13,8 @@
 #include "base/check.h"
 #include "geometry/sample_type.h"
 
-namespace mdfs::views {
+namespace mdfs::geometry {
 namespace {
-
-using geometry::ElementType;
 
 // Whether the text is a finite number, which `value` then is.
 bool parse_finite(std::string_view text, double& value) {
@@ -31,7 +29,7 @@ T load(ConstBytes samples, std::size_t number) {
   return sample;
 }
 
-double sample_value(geometry::Half value) { return geometry::to_double(value); }
+double sample_value(Half value) { return to_double(value); }
 template <typename T>
 double sample_value(T value) {
   return static_cast<double>(value);
@@ -72,15 +70,14 @@ Result<DisplayRange> parse_display(std::string_view text) {
 std::string to_text(const DisplayRange& range) { return fmt::format("{},{}", range.black, range.white); }
 
 void to_8_bits(ElementType type, const DisplayRange& range, ConstBytes samples, MutableBytes into) {
-  MDFS_CHECK(samples.size() == into.size() * geometry::element_bytes(type));
-  geometry::with_type(type, [&](auto sample) { show<decltype(sample)>(range, samples, into); });
+  MDFS_CHECK(samples.size() == into.size() * element_bytes(type));
+  with_type(type, [&](auto sample) { show<decltype(sample)>(range, samples, into); });
 }
 
 Result<DisplayRange> automatic_display(ElementType type, ConstBytes samples) {
   constexpr std::size_t kOutside = 1000;  // one of so many is darker, one is lighter
-  MDFS_CHECK(samples.size() % geometry::element_bytes(type) == 0);
-  std::vector<double> values =
-      geometry::with_type(type, [&](auto sample) { return finite_values<decltype(sample)>(samples); });
+  MDFS_CHECK(samples.size() % element_bytes(type) == 0);
+  std::vector<double> values = with_type(type, [&](auto sample) { return finite_values<decltype(sample)>(samples); });
   if (values.empty()) return Error{Errc::kNoData, "no sample is a finite number"};
   const auto at = [&](std::size_t rank) {
     const auto nth = values.begin() + static_cast<std::ptrdiff_t>(rank);
@@ -93,4 +90,4 @@ Result<DisplayRange> automatic_display(ElementType type, ConstBytes samples) {
   return range;
 }
 
-}  // namespace mdfs::views
+}  // namespace mdfs::geometry
