@@ -6,7 +6,6 @@
 
 #include "base/check.h"
 #include "geometry/padded_box.h"
-#include "views/exif_block.h"
 #include "views/level_view.h"
 #include "views/tiff_metadata.h"
 
@@ -15,13 +14,13 @@ namespace mdfs::views {
 Result<TiffLayout> tiff_layout(volume::Volume& volume, volume::Ino image) {
   MDFS_TRY_ASSIGN(geometry::Geometry geometry, volume.image_geometry(image));
   MDFS_TRY_ASSIGN(const auto levels, volume.stored_levels(image));
-  MDFS_TRY_ASSIGN(const TiffMetadata metadata, read_tiff_metadata(volume, image));
+  MDFS_TRY_ASSIGN(TiffMetadata metadata, read_tiff_metadata(volume, image));
   const unsigned shown = levels_in_tiff(geometry, levels.first);
   auto fields = tiff_fields(geometry, shown, metadata);
   return TiffLayout::of({.image = std::move(geometry),
                          .levels = shown,
                          .fields = std::move(fields),
-                         .directories = parse_exif(metadata.exif).directories});
+                         .directories = std::move(metadata.exif.directories)});
 }
 
 Result<std::size_t> TiffView::read_newest(std::uint64_t offset, MutableBytes into, const engine::Stop& stop) {

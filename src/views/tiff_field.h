@@ -19,6 +19,7 @@ enum class TiffType : std::uint16_t {
   kLong = 4,
   kRational = 5,
   kUndefined = 7,
+  kIfd = 13,
   kLong8 = 16,
   kIfd8 = 18,
 };
@@ -38,12 +39,6 @@ struct TiffDirectory {
   std::uint16_t tag = 0;            // of that field
   std::vector<TiffField> fields{};  // by ascending tag
 };
-// A type of classic TIFF. 0: there is no such type.
-struct ClassicType {
-  unsigned value_bytes = 0;
-  unsigned number_bytes = 0;  // of which a value has one, a fraction two
-};
-ClassicType classic_type(std::uint64_t type);
 TiffField text_field(std::uint16_t tag, std::string_view text);  // a null byte follows the text
 TiffField bytes_field(std::uint16_t tag, TiffType type, std::string_view bytes);
 // A positive number that a fraction of 32-bit numbers comes close to. Empty: there is none.
@@ -53,9 +48,5 @@ inline constexpr std::uint64_t kTiffEntryBytes = 20;
 inline constexpr std::uint64_t kTiffInlineBytes = 8;  // values up to this many bytes lie in the entry
 // An entry. `last`, at most 8 bytes: its values, or else their offset in the file.
 ByteVector tiff_entry(std::uint16_t tag, std::uint16_t type, std::uint64_t count, ConstBytes last);
-
-// The fields of a block of GeoTIFF fields (doc/FORMAT.md, attribute user.mdfs.meta.geotiff), by ascending tag. Empty if
-// the block is not a little-endian TIFF file whose directory has such fields alone, each once.
-std::vector<TiffField> parse_geo_fields(std::string_view block);
 
 }  // namespace mdfs::views

@@ -100,8 +100,12 @@ std::uint64_t values_bytes(const std::vector<TiffField>& fields) {
   return bytes;
 }
 
-std::uint64_t entries_bytes(const std::vector<TiffField>& fields) {
-  return align_up(16 + fields.size() * kTiffEntryBytes, 8);
+// Of a directory: of its entries alone, and with the values behind them.
+std::uint64_t entries_bytes(const TiffDirectory& directory) {
+  return align_up(16 + directory.fields.size() * kTiffEntryBytes, 8);
+}
+std::uint64_t bytes_of(const TiffDirectory& directory) {
+  return entries_bytes(directory) + values_bytes(directory.fields);
 }
 
 // Up to four equal shorts as the value of an entry.
@@ -246,8 +250,7 @@ Result<TiffLayout> TiffLayout::of(TiffContent content) {
   layout.shared_offset_ = end;
   layout.fields_offset_ = align_up(layout.shared_offset_ + layout.shared_values().size(), 8);
   layout.fields_bytes_ = values_bytes(layout.fields_);
-  for (const TiffDirectory& directory : layout.field_directories_)
-    layout.fields_bytes_ += entries_bytes(directory.fields) + values_bytes(directory.fields);
+  for (const TiffDirectory& directory : layout.field_directories_) layout.fields_bytes_ += bytes_of(directory);
   layout.sub_levels_offset_ = layout.fields_offset_ + layout.fields_bytes_;
   end = layout.sub_levels_offset_ + (layout.has_sub_levels() ? first.pages * content.levels * 8 : 0);
   for (Picture& picture : layout.pictures_) {
@@ -328,15 +331,15 @@ ByteVector TiffLayout::directory(const Picture& picture, std::uint64_t page) con
   if (extra != 0) entries.add(kExtraSamples, kShort, extra, repeat_short(extra_meaning(geometry), extra), extra_offset);
   entries.add(kSampleFormat, kShort, channels, repeat_short(sample_format(geometry.type), channels), format_offset);
   if (has_sub_levels() && is_image(picture)) {
-    const std::uint64_t levels = pictures_.size() - 1;
-    entries.add(kSubIfds, kIfd8, levels, directory_offset(pictures_[1], page), sub_levels_offset_ + page * levels * 8);
+    entries.add(kSubIfds, kIfd8, levels(), directory_offset(pictures_[1], page),
+                sub_levels_offset_ + page * levels() * 8);
   }
   if (is_image(picture) && page == 0) {
     add_fields(fields_, fields_offset_, entries);
     std::uint64_t place = fields_offset_ + values_bytes(fields_);
     for (const TiffDirectory& one : field_directories_) {
       entries.add(one.tag, kIfd8, 1, place);
-      place += entries_bytes(one.fields) + values_bytes(one.fields);
+      place += bytes_of(one);
     }
   }
   return entries.bytes(next_directory(picture, page));
@@ -355,7 +358,7 @@ ByteVector TiffLayout::field_values() const {
   ByteVector bytes;
   append_values(fields_, bytes);
   for (const TiffDirectory& directory : field_directories_) {
-    const std::uint64_t end = bytes.size() + entries_bytes(directory.fields);
+    const std::uint64_t end = bytes.size() + entries_bytes(directory);
     Entries entries;
     add_fields(directory.fields, fields_offset_ + end, entries);
     const ByteVector head = entries.bytes(0);
@@ -382,9 +385,8 @@ void TiffLayout::fill_head(std::uint64_t offset, MutableBytes into) const {
                [&](std::uint64_t i) { return number_of_8_bytes(picture.block_bytes(i)); });
   }
   if (has_sub_levels()) {
-    const std::uint64_t levels = pictures_.size() - 1;
-    fill_units(sub_levels_offset_, 8, pictures_.front().pages * levels, offset, into, [&](std::uint64_t i) {
-      return number_of_8_bytes(directory_offset(pictures_[1 + i % levels], i / levels));
+    fill_units(sub_levels_offset_, 8, pictures_.front().pages * levels(), offset, into, [&](std::uint64_t i) {
+      return number_of_8_bytes(directory_offset(pictures_[1 + i % levels()], i / levels()));
     });
   }
   const ByteVector shared = shared_values();

@@ -54,7 +54,7 @@ class TiffLayout {
   std::uint64_t size_bytes() const { return data_offset_ + data_bytes_; }
   std::uint64_t data_offset() const { return data_offset_; }
   bool is_tiled() const { return pictures_.front().tiled; }
-  bool has_levels() const { return pictures_.size() > 1; }
+  bool has_levels() const { return levels() > 0; }
   // Where the data of the image begin, behind those of its levels.
   std::uint64_t image_offset() const { return data_offset_ + pictures_.front().data; }
   // Fills bytes [offset, offset + into.size()), which end at data_offset() at most.
@@ -95,6 +95,7 @@ class TiffLayout {
   static Result<Picture> picture_of(const geometry::Geometry& geometry);
 
   std::uint64_t block_offset(const Picture& picture, std::uint64_t block) const;
+  std::uint64_t levels() const { return pictures_.size() - 1; }
   // Are the levels in SubIFDs of the pages, or in the chain of directories, behind the page?
   bool has_sub_levels() const { return has_levels() && pictures_.front().pages > 1; }
   bool is_image(const Picture& picture) const { return &picture == pictures_.data(); }

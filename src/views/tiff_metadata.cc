@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "geometry/units.h"
-#include "views/exif_block.h"
+#include "views/geo_block.h"
 #include "views/metadata_blocks.h"
 #include "views/ome_xml.h"
 #include "views/tiff_layout.h"
@@ -73,7 +73,8 @@ Result<TiffMetadata> read_tiff_metadata(volume::Volume& volume, volume::Ino imag
   MDFS_TRY_ASSIGN(metadata.xmp, read_block(volume, image, "xmp", room));
   MDFS_TRY_ASSIGN(metadata.iptc, read_block(volume, image, "iptc", room));
   MDFS_TRY_ASSIGN(metadata.geotiff, read_block(volume, image, "geotiff", room));
-  MDFS_TRY_ASSIGN(metadata.exif, read_block(volume, image, "exif", room));
+  MDFS_TRY_ASSIGN(const std::string exif, read_block(volume, image, "exif", room));
+  metadata.exif = parse_exif(exif);
   return metadata;
 }
 
@@ -94,8 +95,7 @@ std::vector<TiffField> tiff_fields(const Geometry& image, unsigned levels, const
   add(kXmp, TiffType::kByte, metadata.xmp);
   const std::vector<TiffField> geo = parse_geo_fields(metadata.geotiff);
   fields.insert(fields.end(), geo.begin(), geo.end());
-  const std::vector<TiffField> texts = parse_exif(metadata.exif).page;
-  fields.insert(fields.end(), texts.begin(), texts.end());
+  fields.insert(fields.end(), metadata.exif.page.begin(), metadata.exif.page.end());
   add(kIptc, TiffType::kUndefined, metadata.iptc);
   add(kIccProfile, TiffType::kUndefined, metadata.icc);
   std::stable_sort(fields.begin(), fields.end(), [](const auto& a, const auto& b) { return a.tag < b.tag; });

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "geometry/geometry.h"
+#include "views/exif_block.h"
 #include "views/tiff_field.h"
 #include "volume/volume.h"
 
@@ -15,7 +16,8 @@ namespace mdfs::views {
 
 // Blocks of metadata (doc/FORMAT.md, attributes user.mdfs.meta.*); empty: the image has none.
 struct TiffMetadata {
-  std::string description{}, icc{}, xmp{}, iptc{}, geotiff{}, exif{};
+  std::string description{}, icc{}, xmp{}, iptc{}, geotiff{};
+  ExifFields exif{};
 };
 // Of an image. Blocks that would need more than this many bytes, together with those before them in the order above,
 // are left out, so that an open file takes bounded memory.

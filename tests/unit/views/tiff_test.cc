@@ -12,6 +12,7 @@
 #include "geometry/level.h"
 #include "small_image.h"
 #include "views/exif_block.h"
+#include "views/geo_block.h"
 #include "views/metadata_blocks.h"
 #include "views/ome_xml.h"
 #include "views/tiff_field.h"
