@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <mutex>
 
@@ -63,6 +64,11 @@ struct CacheBlock {
   std::int64_t dirty_since_ns = 0;
 
   bool covers(std::uint32_t begin, std::uint32_t end) const { return complete || valid.covers(begin, end); }
+  // Into a buffer at least as large. Not of a complete cache block.
+  void copy_valid(const BufferRef& to) const {
+    for (const ByteRanges::Range& range : valid.ranges())
+      std::memcpy(to.data() + range.begin, buffer.data() + range.begin, range.end - range.begin);
+  }
 };
 
 using CacheBlockPtr = std::shared_ptr<CacheBlock>;

@@ -196,8 +196,7 @@ void LoadOperation::put_hole(CacheBlock& block) const {
 }
 
 void LoadOperation::put_decoded(CacheBlock& block, BufferRef decoded) const {
-  for (const ByteRanges::Range& range : block.valid.ranges())
-    std::memcpy(decoded.data() + range.begin, block.buffer.data() + range.begin, range.end - range.begin);
+  block.copy_valid(decoded);
   block.buffer = std::move(decoded);
   block.complete = true;
 }

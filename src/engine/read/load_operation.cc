@@ -275,8 +275,7 @@ void LoadOperation::choose_sparse(const Fetch& fetch, CacheBlock& block) const {
     core_.cache.charge(block.buffer, wanted);
   } else if (block.buffer.is_sparse()) {
     BufferRef plain = core_.cache.acquire(size);
-    for (const ByteRanges::Range& range : block.valid.ranges())
-      std::memcpy(plain.data() + range.begin, block.buffer.data() + range.begin, range.end - range.begin);
+    block.copy_valid(plain);
     block.buffer = std::move(plain);
   }
 }

@@ -62,10 +62,8 @@ bool WindowVersion::keep_bytes(const CacheBlock& live, KeptBlock& kept) const {
   // A buffer of its own: the rest is loaded into it.
   block.buffer = core_.cache.acquire(live.buffer.size());
   std::memset(block.buffer.data(), 0, block.buffer.size());
-  for (const ByteRanges::Range& range : live.valid.ranges()) {
-    std::memcpy(block.buffer.data() + range.begin, live.buffer.data() + range.begin, range.end - range.begin);
-    block.valid.add(range.begin, range.end);
-  }
+  live.copy_valid(block.buffer);
+  block.valid = live.valid;
   return true;
 }
 

@@ -248,14 +248,11 @@ class Placer {
   }
 
   static void add_piece(Staged& staged, const store::Run& piece) {
-    if (!staged.extent.runs.empty()) {
-      store::Run& last = staged.extent.runs.back();
-      if (format::continues(last, piece)) {
-        last.blocks += piece.blocks;
-        return;
-      }
-    }
-    staged.extent.runs.push_back(piece);
+    auto& runs = staged.extent.runs;
+    if (!runs.empty() && format::continues(runs.back(), piece))
+      runs.back().blocks += piece.blocks;
+    else
+      runs.push_back(piece);
   }
 
   // No contiguous room is left for this extent: smaller and smaller pieces, as many as its record can name.

@@ -330,8 +330,7 @@ bool Writer::make_sparse(const OpenObject& object, CacheBlock& block, const Chan
   const std::size_t behind = size - object.extent_bytes;
   const std::size_t before = block.buffer ? block.buffer.charged_bytes() : behind > 0 ? kPageBytes : 0;
   BufferRef own = core_.cache.acquire_sparse(size, std::min(size, before + pages));
-  for (const ByteRanges::Range& range : block.valid.ranges())
-    std::memcpy(own.data() + range.begin, block.buffer.data() + range.begin, range.end - range.begin);
+  block.copy_valid(own);
   if (behind > 0) std::memset(own.data() + object.extent_bytes, 0, behind);
   block.buffer = std::move(own);
   return true;
@@ -348,8 +347,7 @@ void Writer::make_writable(const OpenObject& object, CacheBlock& block, std::uin
   BufferRef own = core_.cache.acquire(size);
   const std::size_t old = block.buffer.size();
   if (object.is_image() && !block.complete && !complete) {
-    for (const ByteRanges::Range& range : block.valid.ranges())
-      std::memcpy(own.data() + range.begin, block.buffer.data() + range.begin, range.end - range.begin);
+    block.copy_valid(own);
     std::memset(own.data() + object.extent_bytes, 0, size - object.extent_bytes);
     block.buffer = std::move(own);
     return;
