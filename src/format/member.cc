@@ -18,7 +18,7 @@ std::size_t count_disks(const std::vector<Member>& members) {
 std::uint64_t counted_disks(const std::vector<Member>& members) {
   std::uint64_t bits = 0;
   for (std::size_t i = 0; i < members.size(); ++i)
-    if (!members[i].is_hole() && !members[i].is_out()) bits |= std::uint64_t{1} << i;
+    if (!members[i].is_hole() && !members[i].is_out()) bits |= disk_bit(static_cast<unsigned>(i));
   return bits;
 }
 

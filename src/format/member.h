@@ -33,6 +33,8 @@ inline constexpr std::uint16_t kKnownMemberFlags = MDFS_MEMBER_HOLE | MDFS_MEMBE
 
 // Disks in the table that are no holes.
 std::size_t count_disks(const std::vector<Member>& members);
+// Of a set of disks: a bit for each index.
+constexpr std::uint64_t disk_bit(unsigned disk) { return std::uint64_t{1} << disk; }
 // Disks that count for a majority: a bit for each that is no hole and not out.
 std::uint64_t counted_disks(const std::vector<Member>& members);
 

@@ -54,7 +54,7 @@ Status run_all(std::vector<std::vector<device::Io>>& ios, std::span<const Partic
   for (std::size_t i = 0; i < participants.size() && faults != nullptr; ++i)
     for (const device::Io& io : ios[i])
       if (!io.status.ok())
-        (io.op == device::Op::kFlush ? faults->flushes : faults->writes) |= std::uint64_t{1} << participants[i].index;
+        (io.op == device::Op::kFlush ? faults->flushes : faults->writes) |= format::disk_bit(participants[i].index);
   return status;
 }
 

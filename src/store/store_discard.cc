@@ -16,8 +16,6 @@ Status would_leave_behind() {
           "a missing disk has the newest commit, and the commits of a trim would make it stale: attach it first"};
 }
 
-std::uint64_t bit(unsigned disk) { return std::uint64_t{1} << disk; }
-
 }  // namespace
 
 std::uint64_t StoreImpl::smallest_discard() const {
@@ -115,7 +113,7 @@ bool StoreImpl::discard_freed() {
 // Some of it may be in use again.
 void StoreImpl::discard_freed(const Run& freed) {
   DiscardPosition position{freed.block, 0};
-  const auto may = [&] { return is_healthy(freed.disk) && (refuses_discards_ & bit(freed.disk)) == 0; };
+  const auto may = [&] { return is_healthy(freed.disk) && (refuses_discards_ & format::disk_bit(freed.disk)) == 0; };
   while (may()) {
     space_.let_waiters_go();
     if (!space_.may_discard()) return;
@@ -126,7 +124,7 @@ void StoreImpl::discard_freed(const Run& freed) {
     discard(discards);
     const Status& status = discards[0].status;
     if (status.ok()) continue;
-    refuses_discards_ |= bit(freed.disk);
+    refuses_discards_ |= format::disk_bit(freed.disk);
     spdlog::warn("{}: discards are disabled: {}", disk(freed.disk).name(), status.error().message());
   }
 }

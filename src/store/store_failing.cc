@@ -13,6 +13,7 @@
 
 #include "base/log.h"
 #include "format/limits.h"
+#include "format/member.h"
 #include "store/majority.h"
 #include "store/out_disks.h"
 #include "store/store_impl.h"
@@ -20,14 +21,14 @@
 namespace mdfs::store {
 namespace {
 
-constexpr const char* kMountAgain = "; unmount, and mount again to continue without the disk";
+using format::disk_bit;
 
-std::uint64_t bit_of(unsigned disk) { return std::uint64_t{1} << disk; }
+constexpr const char* kMountAgain = "; unmount, and mount again to continue without the disk";
 
 bool has_copy(const format::Pointer& node, std::uint64_t disks) {
   const auto places = node.places();
   return std::any_of(places.begin(), places.end(),
-                     [&](const format::Address& address) { return (disks & bit_of(address.disk)) != 0; });
+                     [&](const format::Address& address) { return (disks & disk_bit(address.disk)) != 0; });
 }
 
 Error too_few() { return {Errc::kIo, "too few disks are left"}; }
@@ -51,7 +52,7 @@ struct StoreImpl::Failing {
 std::vector<Participant> StoreImpl::participants_in(std::uint64_t disks) const {
   std::vector<Participant> some;
   for (const Participant& participant : participants_)
-    if ((disks & bit_of(participant.index)) != 0) some.push_back(participant);
+    if ((disks & disk_bit(participant.index)) != 0) some.push_back(participant);
   return some;
 }
 
@@ -158,7 +159,7 @@ bool StoreImpl::may_lose(const SealedCommit& sealed, const Failing& failing) {
     return true;
   if (!sealed.published) return true;
   std::uint64_t with_data = 0;
-  for (const Run& run : *sealed.published) with_data |= bit_of(run.disk);
+  for (const Run& run : *sealed.published) with_data |= disk_bit(run.disk);
   with_data &= failing.out;
   if ((with_data & failing.flushes) != 0) return true;
   return with_data != 0 && !flush_all(participants_in(with_data)).ok();
@@ -178,7 +179,7 @@ Result<SealedCommit> StoreImpl::write_marks(std::uint64_t failed) {
   format::CommitSlot slot = parent;
   slot.flags = 0;
   slot.participants = 0;
-  for (const Participant& participant : participants_) slot.participants |= bit_of(participant.index);
+  for (const Participant& participant : participants_) slot.participants |= disk_bit(participant.index);
   slot.participants &= format::counted_disks(parent.members);  // the others have just been marked
   marks.slot = without_disks(slot, parent, failed, {take_generation(), environment_.new_uuid(), environment_.now_ns()});
   std::uint64_t unmarked = 0;
@@ -196,10 +197,10 @@ Status StoreImpl::mark_out(std::uint64_t failed) {
 void StoreImpl::note_out(const format::CommitSlot& slot, const format::CommitSlot& parent) {
   std::uint64_t out = 0;
   for (unsigned i = 0; i < slot.members.size() && i < parent.members.size(); ++i)
-    if (slot.members[i].is_out() && !parent.members[i].is_out()) out |= bit_of(i);
+    if (slot.members[i].is_out() && !parent.members[i].is_out()) out |= disk_bit(i);
   if (out == 0) return;
   for (unsigned i = 0; i < slot.members.size(); ++i) {
-    if ((out & bit_of(i)) == 0) continue;
+    if ((out & disk_bit(i)) == 0) continue;
     disk_slot(i).leave_out();
     space_.leave_out(static_cast<std::uint16_t>(i), slot.space[i]);
     spdlog::critical("{} failed and is out: the volume continues without it; run 'mdfs disk replace'",
@@ -212,8 +213,8 @@ void StoreImpl::note_out(const format::CommitSlot& slot, const format::CommitSlo
 
 Status StoreImpl::check_walked(unsigned index) {
   const std::lock_guard lock(commit_mutex_);
-  if ((unwalked_out_ & bit_of(index)) == 0) return {};
-  unwalked_out_ &= ~bit_of(index);
+  if ((unwalked_out_ & disk_bit(index)) == 0) return {};
+  unwalked_out_ &= ~disk_bit(index);
   return {Errc::kNotEmpty, fmt::format("disk {} failed meanwhile", index)};
 }
 
@@ -225,10 +226,11 @@ void StoreImpl::take_over_out() {
     if (out != 0) membership_ = std::max(membership_, last_commit_.membership);
   }
   if (out == 0) return;
-  std::erase_if(participants_, [&](const Participant& participant) { return (out & bit_of(participant.index)) != 0; });
+  std::erase_if(participants_,
+                [&](const Participant& participant) { return (out & disk_bit(participant.index)) != 0; });
   const std::lock_guard lock(table_mutex_);
   for (unsigned i = 0; i < disk_count_; ++i) {
-    if ((out & bit_of(i)) == 0) continue;
+    if ((out & disk_bit(i)) == 0) continue;
     members_[i].member.marks |= MDFS_MARK_OUT;
     members_[i].state = DiskState::kOut;
     members_[i].error = "is out: it failed";
