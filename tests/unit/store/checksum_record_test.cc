@@ -424,12 +424,7 @@ TEST_F(ChecksumRecordTest, ACommitThatAnOlderCopyOfADiskContradictsIsNamedAndRea
   ASSERT_OK(store->finalize());
   const Disks parent = clone_disks(disks_);
   ASSERT_OK(put(*store, 3));
-  const auto recover_from = [](const Disks& disks) {
-    std::vector<std::unique_ptr<device::Disk>> borrowed;
-    for (const auto& disk : disks)
-      if (disk) borrowed.push_back(std::make_unique<BorrowedDisk>(*disk));
-    return recover(std::move(borrowed));
-  };
+  const auto recover_from = [](const Disks& disks) { return recover(borrow(disks)); };
   EXPECT_TRUE(recover_from(disks_)->dropped.empty());
   for (std::size_t i = 0; i < 3; ++i) {
     Disks replaced = clone_disks(disks_);

@@ -58,10 +58,7 @@ TEST(FailingDiskTest, AWriteThatFailsOnceIsRepeatedAndAFlushIsNot) {
     EXPECT_EQ(volume.store().disk_info(2).is_out, op == Op::kFlush);
     ASSERT_OK(volume.put(2));
     ASSERT_OK(volume.store().commit());
-    const Disks rest = without(volume.disks(), 2);
-    auto store = open_disks(rest, volume.environment());
-    ASSERT_OK(store);
-    EXPECT_EQ(value_in(**store), 2u);
+    expect_value_without(volume, 2, 2);
   }
 }
 

@@ -39,15 +39,20 @@ TEST(FailingMembersTest, ADiskThatFailsTheSecondAttemptIsMarkedByAnotherCommit) 
   EXPECT_EQ(value_in(**store), 3u);
 }
 
-// The only disk that can be written is being drained: it gets blocks, in this mount and in the next, until another one
-// joins.
-TEST(FailingMembersTest, ADrainedDiskGetsBlocksWhileItIsTheOnlyOneLeft) {
-  FailingVolume volume(2);
+// Of two disks one is out, and the other one is being drained.
+void leave_only_a_drained_disk(FailingVolume& volume) {
   ASSERT_OK(volume.put(1));
   ASSERT_OK(volume.store().commit());
   volume.disk(0).add(failing(Op::kFlush));
   ASSERT_OK(volume.store().set_draining(1, true, nullptr));
   ASSERT_TRUE(volume.store().disk_info(0).is_out);
+}
+
+// The only disk that can be written is being drained: it gets blocks, in this mount and in the next, until another one
+// joins.
+TEST(FailingMembersTest, ADrainedDiskGetsBlocksWhileItIsTheOnlyOneLeft) {
+  FailingVolume volume(2);
+  ASSERT_NO_FATAL_FAILURE(leave_only_a_drained_disk(volume));
   ASSERT_OK(volume.put(2));
   ASSERT_OK(volume.store().commit());
   const auto run = allocate_on(volume.store(), 0);
@@ -70,21 +75,14 @@ TEST(FailingMembersTest, ADrainedDiskGetsBlocksWhileItIsTheOnlyOneLeft) {
 
 TEST(FailingMembersTest, TheLastDiskThatTakesPartInCommitsIsNotRemoved) {
   FailingVolume volume(2);
-  ASSERT_OK(volume.put(1));
-  ASSERT_OK(volume.store().commit());
-  volume.disk(0).add(failing(Op::kFlush));
-  ASSERT_OK(volume.store().set_draining(1, true, nullptr));
-  ASSERT_TRUE(volume.store().disk_info(0).is_out);
+  ASSERT_NO_FATAL_FAILURE(leave_only_a_drained_disk(volume));
   const Status removed = volume.store().remove_disk(1);
   ASSERT_FALSE(removed.ok());
   EXPECT_EQ(removed.error().code, Errc::kInvalidArgument) << removed.error().message();
   EXPECT_FALSE(volume.store().read_only());
   ASSERT_OK(volume.put(2));
   ASSERT_OK(volume.store().commit());
-  const Disks rest = without(volume.disks(), 0);
-  auto store = open_disks(rest, volume.environment());
-  ASSERT_OK(store);
-  EXPECT_EQ(value_in(**store), 2u);
+  expect_value_without(volume, 0, 2);
 }
 
 // After a drain all nodes of the tree lie on the other disk. Without that disk there would be no volume.

@@ -138,4 +138,12 @@ inline Disks without(const Disks& disks, std::size_t absent) {
   return rest;
 }
 
+// Opens without the disk, and has this value in all items.
+inline void expect_value_without(FailingVolume& volume, std::size_t absent, std::uint64_t value) {
+  const Disks rest = without(volume.disks(), absent);
+  auto store = open_disks(rest, volume.environment());
+  ASSERT_OK(store);
+  EXPECT_EQ(value_in(**store), value);
+}
+
 }  // namespace mdfs::store

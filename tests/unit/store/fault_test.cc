@@ -3,12 +3,11 @@
 #include <array>
 
 #include "base/log.h"
+#include "check_disks.h"
 #include "device/request.h"
 #include "device/testing/faulty_disk.h"
 #include "format/label.h"
-#include "store/check/check.h"
 #include "store/labels.h"
-#include "store_fixture.h"
 #include "tried.h"
 
 namespace mdfs::store {
@@ -241,14 +240,7 @@ TEST(DamagedSpacePageTest, ItsBlocksCountAsInUseUntilTheCheckerMakesThePageAnew)
     (*store)->abandon(*run);
     EXPECT_EQ((*store)->disk_info(0).free_blocks, 0u);
   }
-  CheckOptions repair;
-  repair.repair = RepairMode::kAll;
-  const auto check = [&] {
-    std::vector<std::unique_ptr<device::Disk>> borrowed;
-    for (const auto& disk : disks) borrowed.push_back(std::make_unique<BorrowedDisk>(*disk));
-    return check_volume(std::move(borrowed), repair, environment);
-  };
-  ASSERT_OK(check());
+  ASSERT_OK(check_disks(disks, RepairMode::kAll, environment));
   auto store = open_disks(disks, environment);
   ASSERT_OK(store);
   EXPECT_GT((*store)->disk_info(0).free_blocks, free_before - 64);

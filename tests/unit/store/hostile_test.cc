@@ -2,11 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <limits>
 
+#include "check_disks.h"
 #include "forge.h"
 #include "format/fields.h"
 #include "format/limits.h"
-#include "store/check/check.h"
-#include "store_fixture.h"
 #include "tried.h"
 
 namespace mdfs::store {
@@ -35,13 +34,7 @@ class HostileTest : public testing::Test {
     forge.put_back({}, disks_);
   }
 
-  Result<CheckReport> check(RepairMode repair) {
-    std::vector<std::unique_ptr<device::Disk>> borrowed;
-    for (const auto& disk : disks_) borrowed.push_back(std::make_unique<BorrowedDisk>(*disk));
-    CheckOptions options;
-    options.repair = repair;
-    return check_volume(std::move(borrowed), options, environment_);
-  }
+  Result<CheckReport> check(RepairMode repair) { return check_disks(disks_, repair, environment_); }
 
   SeededEnvironment environment_{5};
   Disks disks_;

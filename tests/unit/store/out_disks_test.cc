@@ -9,12 +9,11 @@
 #include "base/aligned_buffer.h"
 #include "base/check.h"
 #include "base/crc32c.h"
+#include "check_disks.h"
 #include "format/limits.h"
-#include "store/check/check.h"
 #include "store/commit.h"
 #include "store/labels.h"
 #include "store/majority.h"
-#include "store_fixture.h"
 #include "tried.h"
 
 namespace mdfs::store {
@@ -205,15 +204,6 @@ class OutDisksTest : public testing::Test {
     return some;
   }
 
-  Result<CheckReport> check(const Disks& disks, RepairMode mode) {
-    std::vector<std::unique_ptr<device::Disk>> borrowed;
-    for (const auto& disk : disks)
-      if (disk) borrowed.push_back(std::make_unique<BorrowedDisk>(*disk));
-    CheckOptions options;
-    options.repair = mode;
-    return check_volume(std::move(borrowed), options, environment_);
-  }
-
   SeededEnvironment environment_{24};
   Disks disks_;
 };
@@ -317,7 +307,7 @@ TEST_F(OutDisksTest, TheCheckerNamesTheDiskAndCallsNothingDamaged) {
     mark_out(0b010);
     const Disks some = only(given);
     for (const RepairMode mode : {RepairMode::kNothing, RepairMode::kAll}) {
-      const auto report = check(some, mode);
+      const auto report = check_disks(some, mode, environment_);
       ASSERT_OK(report);
       EXPECT_EQ(report->exit_code(), 0);
       ASSERT_EQ(report->findings.size(), 1u);

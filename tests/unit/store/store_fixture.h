@@ -35,12 +35,17 @@ inline Result<FormattedVolume> format_disks(const Disks& disks, Environment& env
   return format_volume(borrowed, options, environment);
 }
 
-inline Result<std::unique_ptr<Store>> open_disks(const Disks& disks, Environment& environment,
-                                                 const StoreOptions& options = {}) {
+// Without those that are absent.
+inline std::vector<std::unique_ptr<device::Disk>> borrow(const Disks& disks) {
   std::vector<std::unique_ptr<device::Disk>> borrowed;
   for (const auto& disk : disks)
     if (disk) borrowed.push_back(std::make_unique<BorrowedDisk>(*disk));
-  return Store::open(std::move(borrowed), options, environment);
+  return borrowed;
+}
+
+inline Result<std::unique_ptr<Store>> open_disks(const Disks& disks, Environment& environment,
+                                                 const StoreOptions& options = {}) {
+  return Store::open(borrow(disks), options, environment);
 }
 
 inline Disks clone_disks(const Disks& disks) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <random>
 
+#include "../check_disks.h"
 #include "base/crc32c.h"
 #include "device/testing/recorder_disk.h"
 #include "device/testing/replay.h"
@@ -164,11 +165,7 @@ TEST(HardCheckTest, BytesFlippedAnywhereInTheMetadataAreRepairedInOneRun) {
 
 CheckReport check_clones(const Disks& disks, RepairMode mode) {
   SeededEnvironment environment(9);
-  std::vector<std::unique_ptr<device::Disk>> borrowed;
-  for (const auto& disk : disks) borrowed.push_back(std::make_unique<BorrowedDisk>(*disk));
-  CheckOptions options;
-  options.repair = mode;
-  auto report = check_volume(std::move(borrowed), options, environment);
+  auto report = check_disks(disks, mode, environment);
   EXPECT_OK(report);
   return report.ok() ? *report : CheckReport();
 }

@@ -292,11 +292,7 @@ void Lab::damage_node(const format::Pointer& pointer, std::size_t copy) {
   damage(pointer.address[copy].disk, pointer.address[copy].block * kBlock + 200);
 }
 
-Recovered Lab::recover_all() {
-  std::vector<std::unique_ptr<device::Disk>> borrowed;
-  for (const auto& disk : disks) borrowed.push_back(std::make_unique<BorrowedDisk>(*disk));
-  return *recover(std::move(borrowed));
-}
+Recovered Lab::recover_all() { return *recover(borrow(disks)); }
 
 format::DiskLayout Lab::layout() const {
   const std::uint64_t blocks = (16u << 20) / kBlock;
