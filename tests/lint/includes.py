@@ -19,6 +19,7 @@ CONSTANT = re.compile(r"\bconstexpr\b[^;={(]*?\b(k[A-Z]\w*)\s*[={\[]")
 FUNCTION = re.compile(r"[\w>&*\]]\s+[&*]?([a-z]\w*)\s*\(")
 # A use: a function that is called, a type or a constant, none of them a member. With the namespaces before it.
 USE = re.compile(r"(?<![\w.:>])((?:\w*::)*)([a-z]\w*(?=\s*\()|k?[A-Z]\w*)")
+NAMESPACE_BEGINS = re.compile(r"\bnamespace[\w:\s]*$|extern\s*$")
 NOT_OURS = {"decltype", "read", "write"}  # of the language and of the system, which headers of ours name, too
 NOT_BEFORE_A_NAME = {"return", "else", "co_return", "case", "throw", "not", "and", "or", "new", "co_await"}
 
@@ -30,21 +31,17 @@ def without_hidden(text):
 
 def declared(text):
     """Names that a header declares outside of types and functions: of functions, types and constants."""
-    outer, depth, namespaces = [], 0, []
+    outer, depth = [], 0
     for piece in re.split(r"([{}])", text):
-        if piece == "{":
-            before = outer[-1] if outer else ""
-            if depth == 0 and re.search(r"\bnamespace[\w:\s]*$|extern\s*$", before):
-                namespaces.append(True)
-                outer.append(";")
-                continue
-            if depth == 0:
-                outer.append("{")
+        if piece == "{" and depth == 0:
+            is_namespace = outer and NAMESPACE_BEGINS.search(outer[-1])
+            outer.append(";" if is_namespace else "{")
+            depth = 0 if is_namespace else 1
+        elif piece == "{":
             depth += 1
-        elif piece == "}":
-            if depth > 0:
-                depth -= 1
-                outer.append(";")
+        elif piece == "}" and depth > 0:
+            depth -= 1
+            outer.append(";")
         elif depth == 0:
             outer.append(piece)
     flat = "".join(outer)
