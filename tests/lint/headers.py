@@ -126,7 +126,7 @@ def jobs(root, c_compiler, cxx_compiler):
             found.append((str(header.relative_to(root)), header, cxx + ours))
     for header in sorted((root / "gst").glob("*.h")):
         if "<gst/" not in header.read_text():  # a build without GStreamer has none of the others
-            found.append((str(header.relative_to(root)), header, cxx))
+            found.append((str(header.relative_to(root)), header, cxx + ["-I", str(root / "src")]))
     return found
 
 
