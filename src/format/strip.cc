@@ -31,6 +31,18 @@ StoredExtent Strip::stored_part(unsigned place, std::uint32_t block_size) const 
           {checksums.begin(), checksums.end()}};
 }
 
+Strip Strip::shortened_part(unsigned place, std::uint32_t kept, std::uint32_t block_size) const {
+  MDFS_CHECK(kept >= 1 && kept <= bytes);
+  const Run run = part(place, block_size);
+  Strip strip = *this;
+  strip.address = {run.disk, run.block};
+  strip.places = strip.live = std::uint64_t{1} << place;
+  strip.bytes = kept;
+  const auto checksums = part_checksums(place, block_size).first(strip.part_blocks(block_size));
+  strip.crc32c.assign(checksums.begin(), checksums.end());
+  return strip;
+}
+
 unsigned strip_parts(unsigned part_blocks) {
   return static_cast<unsigned>((MDFS_MAX_ITEM - sizeof(mdfs_strip)) / 4 / part_blocks);
 }

@@ -40,6 +40,8 @@ struct Strip {
   std::span<const std::uint32_t> part_checksums(unsigned place, std::uint32_t block_size) const;
   // That part, in whole blocks.
   StoredExtent stored_part(unsigned place, std::uint32_t block_size) const;
+  // A strip of that part alone, in the first of its blocks. `kept`: 1 .. bytes (else abort).
+  Strip shortened_part(unsigned place, std::uint32_t kept, std::uint32_t block_size) const;
 
  private:
   unsigned order_of(unsigned place) const;

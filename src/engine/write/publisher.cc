@@ -85,6 +85,16 @@ void Publisher::put_page(std::uint64_t number, Page& page) {
   }
 }
 
+void Publisher::drop_parts(Page& page, const Strips::Entry& entry, std::uint64_t places) {
+  format::Strip rest = *entry.strip;
+  rest.live &= ~places;
+  page.changed.insert(entry.number);
+  if (rest.live == 0)
+    strips_to_change(page).erase(entry.number);
+  else
+    strips_to_change(page).set(entry.number, std::move(rest));
+}
+
 void Publisher::free_parts(Page& page, std::uint64_t places) {
   std::vector<Strips::Entry> touched;
   for (const Strips::Entry& entry : *page.strips)
@@ -93,14 +103,44 @@ void Publisher::free_parts(Page& page, std::uint64_t places) {
     const std::uint64_t freed = entry.live & places;
     for (unsigned place = 0; place < format::kMaxPlaces; ++place)
       if ((freed >> place & 1) != 0) remove(entry.strip->part(place, object_.block_size));
-    page.changed.insert(entry.number);
-    format::Strip rest = *entry.strip;
-    rest.live &= ~places;
-    if (rest.live == 0)
-      strips_to_change(page).erase(entry.number);
-    else
-      strips_to_change(page).set(entry.number, std::move(rest));
+    drop_parts(page, entry, freed);
   }
+}
+
+Status Publisher::shorten_parts(const std::vector<ShortenedExtent>& extents) {
+  std::set<std::uint64_t> pages;
+  for (const ShortenedExtent& extent : extents) {
+    const geometry::PagePlace place = object_.page_of(extent.coord);
+    MDFS_TRY_ASSIGN(Page* const page, get_page(place.page));
+    MDFS_TRY(shorten_parts(*page, place.place, extent.bytes));
+    pages.insert(place.page);
+  }
+  for (const std::uint64_t number : pages) put_page(number, pages_[number]);
+  return {};
+}
+
+// What stays of a part becomes a strip of its own, since all parts of a strip are equally long.
+Status Publisher::shorten_parts(Page& page, unsigned place, std::uint32_t bytes) {
+  if (page.page->has(place)) return {Errc::kBusy, "an extent to shorten has a record"};
+  std::vector<Strips::Entry> touched;
+  for (const Strips::Entry& entry : *page.strips)
+    if (entry.has(place) && entry.end > bytes) touched.push_back(entry);
+  for (const Strips::Entry& entry : touched) {
+    store::Run freed = entry.strip->part(place, object_.block_size);
+    if (entry.begin < bytes) {
+      const unsigned number = page.strips->free_number();
+      if (number >= MDFS_STRIPS_PER_PAGE) return {Errc::kBusy, "no number left for a strip"};
+      format::Strip kept = entry.strip->shortened_part(place, bytes - entry.begin, object_.block_size);
+      const unsigned blocks = kept.part_blocks(object_.block_size);
+      freed.block += blocks;
+      freed.blocks -= blocks;
+      strips_to_change(page).set(number, std::move(kept));
+      page.changed.insert(number);
+    }
+    if (freed.blocks > 0) remove(freed);
+    drop_parts(page, entry, std::uint64_t{1} << place);
+  }
+  return {};
 }
 
 Status Publisher::publish_strips(const std::vector<StagedStrip>& strips) {

@@ -19,6 +19,13 @@ struct StagedStrip {
   format::Strip strip;
 };
 
+// An extent that keeps its first bytes.
+struct ShortenedExtent {
+  std::uint64_t index = 0;
+  geometry::Coord coord{};
+  std::uint32_t bytes = 0;  // of the decoded extent
+};
+
 // The changes of one transaction to the records of one object. Made once inside store.transact(), by the holder of
 // `publishing`, so that cached pages equal those of the tree. After the transaction update_cached_pages() brings the
 // cached pages up to date.
@@ -31,6 +38,9 @@ class Publisher {
   Status publish(const std::vector<Staged>& extents);
   // Adds strips. Their bytes lie in no other strip. kBusy: a page has no free number.
   Status publish_strips(const std::vector<StagedStrip>& strips);
+  // Cuts the parts of extents that lie in strips alone; nothing is written to the blocks that stay. kBusy: an extent
+  // has a record, or a page has no free number.
+  Status shorten_parts(const std::vector<ShortenedExtent>& extents);
   // Frees all records of an item kind with keys in [first, last]: pages of extents with their strips, or cells.
   Status free_items(std::uint64_t first, std::uint64_t last);
   // Frees the records of one page whose extents lie in the box (half-open).
@@ -67,6 +77,9 @@ class Publisher {
   Result<StoredExtent> free_record(Page& page, const geometry::PagePlace& place);
   // Of the extents at these places, one bit each.
   void free_parts(Page& page, std::uint64_t places);
+  // These parts of a strip no longer count.
+  void drop_parts(Page& page, const Strips::Entry& entry, std::uint64_t places);
+  Status shorten_parts(Page& page, unsigned place, std::uint32_t bytes);
   void put_page(std::uint64_t number, Page& page);
   void note_home(const Staged& staged, const StoredExtent& old);
   void add(const store::Run& run);

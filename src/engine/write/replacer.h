@@ -104,10 +104,12 @@ class Replacer {
   Result<std::uint64_t> next_size(OpenObject& object, std::uint64_t size_bytes, std::uint64_t most, bool may_free_rows,
                                   const Stop& stop);
   Status shrink_at_once(OpenObject& object, std::uint64_t size_bytes, const Stop& stop);
+  Status shrink_by(OpenObject& object, std::uint64_t size_bytes, Cut& cut, const Stop& stop);
   Status shrink_inline(OpenObject& object, std::uint64_t size_bytes);
   // Stages the extents that keep some bytes and lose others, with zeros for the lost bytes.
   Status cut_cell(OpenObject& object, std::uint64_t size_bytes, Cut& cut);
   Status cut_row(OpenObject& object, std::uint64_t size_bytes, Cut& cut, const Stop& stop);
+  Result<bool> shorten(OpenObject& object, const Staged& extent, const std::vector<geometry::Piece>& lost, Cut& cut);
   Status publish_cut(OpenObject& object, std::uint64_t size_bytes, Cut& cut);
   // Frees from the end until at most `items` pages or cells are left beyond the new size.
   Status free_far(OpenObject& object, std::uint64_t first_row, std::size_t items, const Stop& stop);

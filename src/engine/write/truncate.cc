@@ -39,6 +39,13 @@ std::uint64_t band_end(const OpenObject& object, std::uint64_t byte) {
   return checked_mul(byte / band + 1, band).value_or(UINT64_MAX);
 }
 
+// Of a box inside an extent.
+std::uint32_t first_byte(const OpenObject& object, const geometry::Box& box) {
+  std::uint64_t byte = 0;
+  for (unsigned axis = 0; axis < object.rank; ++axis) byte = byte * object.array().extent[axis] + box.start[axis];
+  return static_cast<std::uint32_t>(byte);
+}
+
 }  // namespace
 
 Status Replacer::truncate(OpenObject& object, std::uint64_t size_bytes, const Stop& stop) {
@@ -118,6 +125,8 @@ Status Replacer::extend(OpenObject& object, std::uint64_t size_bytes) {
 
 struct Replacer::Cut {
   std::vector<Staged> staged;
+  bool shortens = true;                    // extents in strips, of which nothing is written again
+  std::vector<ShortenedExtent> shortened;  // not staged
   store::Reservation reservation;
   std::uint64_t first_row = 0;  // of those that lose all
   std::int64_t stored_bytes_change = 0;
@@ -189,8 +198,15 @@ Status Replacer::shrink_at_once(OpenObject& object, std::uint64_t size_bytes, co
     small = !object.is_image() && !object.has_cells && size_bytes <= MDFS_MAX_INLINE;
   }
   if (small) return shrink_inline(object, size_bytes);
-
   Cut cut;
+  const Status status = shrink_by(object, size_bytes, cut, stop);
+  if (status.ok() || status.error().code != Errc::kBusy) return status;
+  Cut whole;
+  whole.shortens = false;
+  return shrink_by(object, size_bytes, whole, stop);
+}
+
+Status Replacer::shrink_by(OpenObject& object, std::uint64_t size_bytes, Cut& cut, const Stop& stop) {
   cut.first_row = ceil_div(size_bytes, object.grid_row_bytes());
   Status status;
   if (size_bytes % object.grid_row_bytes() != 0)
@@ -268,6 +284,22 @@ Status Replacer::cut_cell(OpenObject& object, std::uint64_t size_bytes, Cut& cut
   return stage(core_, object, cut.staged, cut.reservation);
 }
 
+// An extent whose bytes all lie in strips need not be written again: true. It loses the pieces, which are its last
+// bytes, because the bytes of an extent have the order that they have in the file.
+Result<bool> Replacer::shorten(OpenObject& object, const Staged& extent, const std::vector<geometry::Piece>& lost,
+                               Cut& cut) {
+  MDFS_TRY_ASSIGN(const MappedExtent stored, core_.extent_map.extent(object, extent.coord, false));
+  if (stored.parts.empty() || stored.has_record() || lost.empty()) return false;
+  if (const CacheBlockPtr cached = core_.cache.peek(object.key_of(extent.index)); cached != nullptr) {
+    const std::lock_guard lock(cached->mutex);
+    if (cached->dirty) return false;
+  }
+  std::uint32_t kept = object.extent_bytes;
+  for (const geometry::Piece& piece : lost) kept = std::min(kept, first_byte(object, piece.in_extent));
+  cut.shortened.push_back({extent.index, extent.coord, kept});
+  return true;
+}
+
 // The row of extents that the new end lies in, in batches that memory has room for.
 Status Replacer::cut_row(OpenObject& object, std::uint64_t size_bytes, Cut& cut, const Stop& stop) {
   const std::uint64_t old = object.size.load(std::memory_order_acquire);
@@ -298,10 +330,16 @@ Status Replacer::cut_row(OpenObject& object, std::uint64_t size_bytes, Cut& cut,
     Staged staged;
     staged.index = index;
     staged.coord = object.extent_coord(index);
+    const std::vector<geometry::Piece> pieces =
+        pieces_of_extent(object, size_bytes, row_end - size_bytes, staged.coord);
+    if (cut.shortens) {
+      MDFS_TRY_ASSIGN(const bool shortened, shorten(object, staged, pieces, cut));
+      if (shortened) continue;
+    }
     const CacheBlockPtr block = core_.cache.find_or_create(object.key_of(index));
     MDFS_TRY_ASSIGN(staged.decoded, copy_of(object, block));
     if (staged.decoded)
-      for (const geometry::Piece& piece : pieces_of_extent(object, size_bytes, row_end - size_bytes, staged.coord))
+      for (const geometry::Piece& piece : pieces)
         geometry::fill_box(object.rank, piece.in_extent.length, std::byte{0}, staged.decoded.bytes(),
                            object.array().extent, piece.in_extent.start);
     batch.push_back(std::move(staged));
@@ -319,6 +357,7 @@ Status Replacer::publish_cut(OpenObject& object, std::uint64_t size_bytes, Cut& 
   Status changed = core_.store.transact(store::Purpose::kFreeing, [&](store::Transaction& transaction) -> Status {
     Publisher publisher(core_, object, transaction);
     MDFS_TRY(publisher.publish(cut.staged));
+    MDFS_TRY(publisher.shorten_parts(cut.shortened));
     MDFS_TRY(free_rows(object, publisher, cut.first_row, UINT64_MAX));
     pages = publisher.pages();
     return object.update(transaction, {size_bytes, publisher.stored_bytes_change(), false});
@@ -330,6 +369,11 @@ Status Replacer::publish_cut(OpenObject& object, std::uint64_t size_bytes, Cut& 
     const std::lock_guard lock(object.state_mutex);
     object.published_size = size_bytes;
     object.has_cells = !object.is_image() && size_bytes > 0;
+  }
+  for (const ShortenedExtent& shortened : cut.shortened) {
+    Staged& outdated = cut.staged.emplace_back();
+    outdated.index = shortened.index;
+    outdated.coord = shortened.coord;
   }
   exchange(object, cut.staged, false, [] {});
   reset_blocks(object, cut.first_row * object.extents_in_row(), UINT64_MAX, true);

@@ -249,7 +249,8 @@ TEST_P(StripsTest, TruncatingAndDeletingFreeStrips) {
   EXPECT_EQ(rows_in_strips(bench), kDepth * 16);
   ASSERT_TRUE(bench.engine().truncate(bench.object(), 2 * kFrame + 77).ok());
   array_.resize(2 * kFrame + 77);
-  EXPECT_EQ(rows_in_strips(bench), 0u);
+  EXPECT_EQ(rows_in_strips(bench), 2u * 16 + 2);
+  EXPECT_EQ(bench.store().used_blocks(), 2u * 16 + 2);
   ASSERT_TRUE(bench.engine().truncate(bench.object(), 3 * kFrame).ok());
   array_.resize(3 * kFrame);
   ASSERT_TRUE(bench.reopen().ok());
@@ -271,6 +272,60 @@ TEST_P(StripsTest, TruncatingAndDeletingFreeStrips) {
                               })
                     .ok());
   EXPECT_EQ(deleted.store().used_blocks(), 0u);
+}
+
+TEST_P(StripsTest, TruncationOfExtentsInStripsWritesNoneOfThemAgain) {
+  Setting large = setting(GetParam(), 4u << 20);
+  large.geometry = image_of(3, {0, kSide, kSide}, {1024, 64, 64}, GetParam());  // 4 MiB an extent
+  Bench bench(large);
+  append(bench, 6);
+  for (std::uint64_t size = array_.size(); size > 5; size = size * 5 / 7) {
+    const std::uint64_t before = bench.store().used_blocks();
+    ASSERT_TRUE(bench.engine().truncate(bench.object(), size).ok());
+    array_.resize(size);
+    EXPECT_LE(bench.store().used_blocks(), before) << size;
+    EXPECT_EQ(extents(bench), 0u) << size;
+    if (size % 2 == 0) {
+      ASSERT_TRUE(bench.reopen().ok());
+    }
+    ASSERT_EQ(bench.read_all(), array_) << size;
+  }
+}
+
+TEST_P(StripsTest, WhatIsCutOffIsZeroWhenTheImageGrowsAgain) {
+  for (unsigned turn = 0; turn < 40; ++turn) {
+    Bench bench(setting(GetParam(), 4u << 20));
+    array_.clear();
+    for (unsigned step = 0; step < 12; ++step) {
+      const std::uint64_t size = random_() % (array_.size() + 1);
+      switch (random_() % 5) {
+        case 0:
+          append(bench, 1 + random_() % 3);
+          break;
+        case 1: {  // parts of several blocks
+          const ByteVector frames = noise(random_, 3 * kFrame, true);
+          ASSERT_TRUE(bench.engine().write(bench.object(), array_.size(), frames).ok());
+          array_.insert(array_.end(), frames.begin(), frames.end());
+          ASSERT_TRUE(bench.engine().write_back(bench.object()).ok());
+          break;
+        }
+        case 2:
+          ASSERT_TRUE(bench.engine().truncate(bench.object(), size).ok());
+          array_.resize(size);
+          break;
+        case 3:
+          ASSERT_TRUE(bench.engine().truncate(bench.object(), array_.size() + size).ok());
+          array_.resize(array_.size() + size);
+          break;
+        default:
+          ASSERT_TRUE(bench.engine().consolidate(bench.object(), UINT64_MAX, random_() % 2 == 0).ok());
+      }
+      if (random_() % 3 == 0) {
+        ASSERT_TRUE(bench.reopen().ok());
+      }
+      ASSERT_EQ(bench.read_all(), array_) << turn << " " << step;
+    }
+  }
 }
 
 TEST_P(StripsTest, ABitFlippedInAStripIsDamageAndNeverWrongBytes) {
