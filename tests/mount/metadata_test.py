@@ -176,11 +176,48 @@ class Metadata(harness.MountTest):
         self.assertEqual(os.getxattr(self.at("shot"), "user.mdfs.meta.first_frame"), b"1001")
         self.assertEqual(os.getxattr(self.at("shot"), "user.mdfs.meta.bits"), b"10")
         _, warnings = self.send("shot", "again.%04d.dpx")
-        self.assertIn("number of bits", warnings)
+        self.assertEqual(warnings, "")
         texts = [run("oiiotool", "--info", "-v", os.path.join(self.outside, f"again.{frame}.dpx"))
                  for frame in (1001, 1002)]
         self.assertIn("01:02:03:01", texts[0])
         self.assertNotIn("01:02:03:01", texts[1])
+
+    @unittest.skipUnless(shutil.which("oiiotool"), "oiiotool is not installed")
+    def test_film_of_10_and_12_bits_is_exported_with_as_many_bits_and_the_same_samples(self):
+        for bits in (10, 12):
+            shot, source = f"film{bits}", os.path.join(self.outside, f"film{bits}.dpx")
+            run("oiiotool", "--pattern", "fill:topleft=0,0.1,1:topright=1,0.2,0:bottomleft=0.5,1,0.3", "301x40", "3",
+                "-d", f"uint{bits}", "-o", source)
+            run(MDFS, "image", "import", "--quiet", source, self.at(shot))
+            target, warnings = self.send(shot, f"again{bits}.dpx")
+            self.assertEqual(warnings, "")
+            self.assertEqual(os.path.getsize(target), os.path.getsize(source))
+            self.assertIn(f"uint{bits}", run("oiiotool", "--info", "-v", target))
+            run(MDFS, "image", "import", "--quiet", target, self.at(f"back{bits}"))
+            self.assertEqual(read_all(self.at(f"back{bits}")), read_all(self.at(shot)))
+
+            # A sample that was changed since is not cut.
+            with open(self.at(shot), "r+b") as file:
+                file.seek(301 * 3 * 2 * 7)
+                file.write(b"\x01\x00")
+            refused = subprocess.run([MDFS, "image", "export", self.at(shot), os.path.join(self.outside, "cut.dpx")],
+                                     capture_output=True, text=True, check=False)
+            self.assertEqual(refused.returncode, 1)
+            self.assertIn("row 7 has a sample of 1", refused.stderr)
+            self.assertIn("--bits 16", refused.stderr)
+            self.assertFalse(os.path.exists(os.path.join(self.outside, "cut.dpx")))
+            whole = os.path.join(self.outside, f"whole{bits}.dpx")
+            run(MDFS, "image", "export", "--bits", "16", self.at(shot), whole)
+            run(MDFS, "image", "import", "--quiet", whole, self.at(f"whole{bits}"))
+            self.assertEqual(read_all(self.at(f"whole{bits}")), read_all(self.at(shot)))
+
+    def test_a_number_of_bits_that_no_file_of_the_kind_holds_is_refused(self):
+        self.bring("photo", png_file(), "png")
+        for bits, target in (("10", "photo.dpx"), ("12", "photo.png"), ("16", "photo.raw"), ("11", "photo.dpx")):
+            refused = subprocess.run([MDFS, "image", "export", "--bits", bits, self.at("photo"),
+                                      os.path.join(self.outside, target)], capture_output=True, text=True, check=False)
+            self.assertEqual(refused.returncode, 2, (bits, target))
+            self.assertIn("--bits", refused.stderr)
 
     def test_a_copy_by_cp_keeps_the_metadata(self):
         self.bring("photo", png_file(icc_profile(3000)), "png")

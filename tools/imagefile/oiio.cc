@@ -268,18 +268,25 @@ Status check_output(const OIIO::ImageOutput& output, const OIIO::ImageSpec& spec
   return {};
 }
 
+// Has the reader of DPX made this sample of 16 bits out of one of `bits` bits? It repeats the first bits at the end.
+bool is_spread(std::uint16_t sample, unsigned bits) {
+  const unsigned lost = 16 - bits, kept = static_cast<unsigned>(sample) >> lost;
+  return sample == (kept << lost | kept >> (bits - lost));
+}
+
 // Most writers of the library overlook failed writes. They write through a CheckedStream. The sink reads the file back
 // where that cannot be done: the library writes SGI, and TIFF with several pages, only to files that it opens itself.
 class OiioSink final : public ImageSink {
  public:
   OiioSink(tools::PendingFile file, std::unique_ptr<OIIO::ImageOutput> output, OIIO::ImageSpec spec, ArrayInfo array,
-           std::uint64_t pages)
+           std::uint64_t pages, unsigned bits)
       : file_(std::move(file)),
         output_(std::move(output)),
         spec_(std::move(spec)),
         array_(std::move(array)),
         pages_(pages),
-        pages_left_(pages - 1) {
+        pages_left_(pages - 1),
+        bits_(bits) {
     band_.reserve(spec_.scanline_bytes() * kBandRows);
   }
 
@@ -328,7 +335,21 @@ class OiioSink final : public ImageSink {
  private:
   std::string_view format() const { return output_->format_name(); }
 
+  // Samples that fewer bits cannot hold would change.
+  Status check_bits() const {
+    for (std::size_t at = 0; bits_ > 0 && at < band_.size(); at += sizeof(std::uint16_t)) {
+      const auto sample = load_le<std::uint16_t>(band_, at);
+      if (is_spread(sample, bits_)) continue;
+      const std::size_t row = static_cast<std::size_t>(row_) + at / spec_.scanline_bytes();
+      return {Errc::kNotSupported, fmt::format("{}: row {} has a sample of {}, which {} bits cannot hold; the option "
+                                               "--bits 16 exports all bits",
+                                               file_.target(), row, sample, bits_)};
+    }
+    return {};
+  }
+
   Status put_band() {
+    MDFS_TRY(check_bits());
     const int rows = static_cast<int>(band_.size() / spec_.scanline_bytes());
     if (!output_->write_scanlines(spec_.y + row_, spec_.y + row_ + rows, 0, spec_.format, band_.data()))
       return failed();
@@ -385,6 +406,7 @@ class OiioSink final : public ImageSink {
   const ArrayInfo array_;
   const std::uint64_t pages_;
   std::uint64_t pages_left_;
+  const unsigned bits_;         // that a sample of 16 bits is written with; 0: all
   std::uint32_t checksum_ = 0;  // of all samples, without proxy_
   int row_ = 0;
   ByteVector band_;
@@ -504,10 +526,13 @@ Result<std::unique_ptr<ImageSink>> create(const std::string& path, const ArrayIn
     if (pages > 1 && !output->supports("appendsubimage"))
       return Error{Errc::kNotSupported, fmt::format("{}: {} holds one page, the image has {}; name a sequence (%04d)",
                                                     path, output->format_name(), pages)};
+    const unsigned bits = film_bits(output->format_name(), spec, metadata);
+    if (bits > 0) spec.attribute("oiio:BitsPerSample", static_cast<int>(bits));
     Metadata held;
     std::vector<std::string> dropped, invalid;
     const bool is_png = std::string_view(output->format_name()) == "png";
     for (const auto& [block, bytes] : metadata.blocks) {
+      if (block == kBitsBlock && bits > 0) continue;
       if (!holds_block(output->format_name(), block))
         dropped.push_back(block);
       else if (is_png && block == kIccBlock && !is_icc_of(bytes, spec.nchannels))
@@ -519,7 +544,7 @@ Result<std::unique_ptr<ImageSink>> create(const std::string& path, const ArrayIn
     put_resolution(output->format_name(), array, spec);
     const bool is_tiff = std::string_view(output->format_name()) == "tiff";
     if (is_tiff && needs_big_tiff(array)) spec.attribute("tiff:bigtiff", 1);
-    auto sink = std::make_unique<OiioSink>(std::move(file), std::move(output), std::move(spec), array, pages);
+    auto sink = std::make_unique<OiioSink>(std::move(file), std::move(output), std::move(spec), array, pages, bits);
     // The writer of TIFF reads its directory again before it writes one of EXIF.
     MDFS_TRY(sink->open(held.blocks.contains(kExifBlock) && is_tiff));
     if (const auto geo = held.blocks.find(kGeoBlock); geo != held.blocks.end()) sink->add_when_finished(geo->second);

@@ -102,9 +102,15 @@ bool is_icc_of(std::string_view profile, int channels) {
   return true;
 }
 
+unsigned film_bits(std::string_view format, const OIIO::ImageSpec& spec, const Metadata& metadata) {
+  const auto bits = metadata.blocks.find(kBitsBlock);
+  if (format != "dpx" || spec.format != OIIO::TypeDesc::UINT16 || bits == metadata.blocks.end()) return 0;
+  return bits->second == "10" ? 10 : bits->second == "12" ? 12 : 0;
+}
+
 bool holds_block(std::string_view format, std::string_view block) {
-  if (block == kHeaderBlock || block == kBitsBlock || block == kFirstFrameBlock)
-    return block == kHeaderBlock && has_header(format);
+  if (block == kBitsBlock) return false;  // film_bits() decides
+  if (block == kHeaderBlock || block == kFirstFrameBlock) return block == kHeaderBlock && has_header(format);
   if (format == "tiff") return true;
   if (format == "jpeg") return block != kDescriptionBlock && block != kGeoBlock;
   return format == "png" && block == kIccBlock;  // it writes some fields of EXIF as texts, and drops the others

@@ -18,6 +18,8 @@ void put_metadata(const Metadata& metadata, OIIO::ImageSpec& spec);
 bool is_icc_of(std::string_view profile, int channels);
 // True if the library was found to write this block in this format, or MDFS adds the block.
 bool holds_block(std::string_view format, std::string_view block);
+// 10 or 12 for samples of 16 bits that a DPX file is to hold in so many; else 0.
+unsigned film_bits(std::string_view format, const OIIO::ImageSpec& spec, const Metadata& metadata);
 std::vector<MetadataField> describe_blocks(const Metadata& metadata);
 
 }  // namespace mdfs::imagefile

@@ -279,7 +279,18 @@ Status layout_command(const LayoutArguments& arguments) {
 struct ExportArguments {
   std::string path, target;
   bool force = false;
+  std::optional<unsigned> bits;
 };
+
+// DPX files have as many bits a sample as the files that the image was imported from, or as the user asks for.
+Status choose_bits(const ExportArguments& arguments, const imagefile::ArrayInfo& array, imagefile::Metadata& metadata) {
+  if (!arguments.bits) return {};
+  if (!arguments.target.ends_with(".dpx") || array.type != geometry::ElementType::kU16)
+    return {Errc::kUsage, fmt::format("--bits {}: of u16 samples in a .dpx file", *arguments.bits)};
+  metadata.blocks.erase(std::string(imagefile::kBitsBlock));
+  if (*arguments.bits < 16) metadata.blocks.emplace(imagefile::kBitsBlock, std::to_string(*arguments.bits));
+  return {};
+}
 
 Status export_command(const ExportArguments& arguments) {
   MDFS_TRY_ASSIGN(const Image image, open_image(arguments.path, O_RDONLY));
@@ -292,7 +303,8 @@ Status export_command(const ExportArguments& arguments) {
             "{}: its {} bytes are not a multiple of a step along its slowest axis; cut or extend it with truncate(1)",
             arguments.path, info.size_bytes)};
   const imagefile::ArrayInfo array = imagefile::array_of(geometry);
-  MDFS_TRY_ASSIGN(const imagefile::Metadata metadata, load_metadata(arguments.path));
+  MDFS_TRY_ASSIGN(imagefile::Metadata metadata, load_metadata(arguments.path));
+  MDFS_TRY(choose_bits(arguments, array, metadata));
   MDFS_TRY_ASSIGN(const auto sink, imagefile::create_sink(arguments.target, array, arguments.force, metadata));
   Progress progress("exporting", info.size_bytes);
   AlignedBuffer buffer(
@@ -366,6 +378,8 @@ void add_image_commands(CLI::App& app, Action& action) {
   const auto exported = std::make_shared<ExportArguments>();
   command = noun->add_subcommand("export", "Write an image to an image file or a numbered sequence of files");
   command->add_flag("--force", exported->force, "Replace existing files");
+  command->add_option("--bits", exported->bits, "Bits of a sample of a .dpx file: 10, 12 or 16 (default: as imported)")
+      ->check(CLI::IsMember({10u, 12u, 16u}));
   command->add_option("PATH", exported->path, "Image on the mounted volume")->required();
   command
       ->add_option("DST", exported->target,
