@@ -12,13 +12,13 @@ import subprocess
 import sys
 
 from mdfsbench import (ageing, channel, cold, durable, fill, ingest, levels, life, many, peers, planes, scale, scan,
-                       simulator, small, streaming, table, unequal, warm)
+                       simulator, small, streaming, table, unequal, views, warm)
 from mdfsbench.context import Context, Failed, Skip, machine, say
 
 GROUPS = {"warm": warm, "cold": cold, "planes": planes, "peers": peers, "many": many, "channel": channel,
           "scan": scan, "small": small, "ingest": ingest, "scale": scale, "durable": durable, "ageing": ageing,
           "levels": levels, "life": life, "streaming": streaming, "simulator": simulator, "fill": fill,
-          "unequal": unequal}
+          "unequal": unequal, "views": views}
 
 
 def arguments():

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <memory>
+#include <mutex>
 #include <vector>
 
 #include "base/check.h"
@@ -152,6 +154,47 @@ class StoredLevelView final : public View {
   const unsigned level_;
 };
 
+// A window of a stored level: all parts from one version. If that is discarded (PinnedWindow), the next part is an
+// error, unless it is the first one: then another version is pinned.
+class PinnedLevelView final : public View {
+ public:
+  PinnedLevelView(volume::Volume& volume, volume::Ino image, ViewFile file, unsigned level,
+                  std::shared_ptr<volume::PinnedWindow> pinned)
+      : volume_(volume), image_(image), file_(std::move(file)), level_(level), pinned_(std::move(pinned)) {}
+  std::uint64_t size_bytes() const override { return file_.size_bytes(); }
+
+  Result<std::size_t> read(std::uint64_t offset, MutableBytes into, const engine::Stop& stop) override {
+    for (unsigned attempt = 1;; ++attempt) {
+      const std::shared_ptr<volume::PinnedWindow> pinned = now();
+      auto count = read_view(file_, offset, into,
+                             [&](std::uint64_t at, MutableBytes bytes) { return pinned->read(at, bytes, stop); });
+      const std::lock_guard lock(mutex_);
+      if (count.ok()) delivered_ = true;
+      if (count.ok() || count.error().code != Errc::kStaleDisk || attempt == kLevelAttempts) return count;
+      if (delivered_ && offset > 0) return count;
+      if (pinned_ != pinned) continue;  // another thread has pinned one
+      MDFS_TRY_ASSIGN(auto another, volume_.pin_level(image_, level_, file_.window, kStoredAttempts, stop));
+      if (!another) return count;
+      pinned_ = std::move(another);
+      delivered_ = false;
+    }
+  }
+
+ private:
+  std::shared_ptr<volume::PinnedWindow> now() {
+    const std::lock_guard lock(mutex_);
+    return pinned_;
+  }
+
+  volume::Volume& volume_;
+  const volume::Ino image_;
+  const ViewFile file_;
+  const unsigned level_;
+  std::mutex mutex_;  // guards the next
+  std::shared_ptr<volume::PinnedWindow> pinned_;
+  bool delivered_ = false;  // a part of this version
+};
+
 }  // namespace
 
 Status read_stored_level(volume::Volume& volume, volume::Ino image, unsigned level, const geometry::Window& window,
@@ -190,8 +233,10 @@ Result<std::shared_ptr<View>> open_level(volume::Volume& volume, volume::Ino ima
   if (is_stored) {
     if (file.inside_bytes() > pool.limits().window_bytes)
       return std::shared_ptr<View>(std::make_shared<StoredLevelView>(volume, image, std::move(file), name.level));
-    MDFS_TRY_ASSIGN(auto staging, read_stored(name.level, file, kStoredAttempts));
-    if (staging) return std::shared_ptr<View>(std::make_shared<ComputedView>(std::move(file), std::move(staging)));
+    MDFS_TRY_ASSIGN(auto pinned, volume.pin_level(image, name.level, file.window, kStoredAttempts, stop));
+    if (pinned)
+      return std::shared_ptr<View>(
+          std::make_shared<PinnedLevelView>(volume, image, std::move(file), name.level, std::move(pinned)));
   }
   if (file.inside_bytes() > pool.limits().window_bytes)
     return Error{Errc::kTooBig, fmt::format("a window of {} bytes; the mount computes at most {}", file.inside_bytes(),

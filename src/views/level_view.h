@@ -22,12 +22,13 @@ Status read_stored_level(volume::Volume& volume, volume::Ino image, unsigned lev
                          std::uint64_t offset, MutableBytes into, unsigned attempts, const engine::Stop& stop);
 
 // A window of a level of one version of the image, which later writes do not change. Each level is the reduction of the
-// level below (geometry/reduce.h). Stored levels are read, and what they lack is built. The samples of levels that are
-// not stored, or cannot be, or change all the time, are made from the coarsest stored level below, or from the image. A
-// window of a stored level that is larger than staged windows may be is not kept: each read then sees one state of the
-// image, and the next read perhaps another one.
+// level below (geometry/reduce.h). What a stored level lacks is built; then its version is pinned: after many writes a
+// part that is not the first one is kStaleDisk. The samples of levels that are not stored, or cannot be, or change all
+// the time, are made from the coarsest stored level below, or from the image, and staged. A window of a stored level
+// that is larger than staged windows may be is not kept: each read then sees one state of the image, and the next read
+// perhaps another one.
 //
-// Takes as long as to read the image below the window. `name` is that of a level and of a format that is not rendered
+// Takes as long as to build or to make the samples. `name` is that of a level and of a format that is not rendered
 // (abort). The bytes count against `owner`, the opening user, in the pool. kTooBig: over a limit of level_source.h or
 // that of the mount; kNoSpace: the pool is used up; else errors of reading, and those of view_window().
 Result<std::shared_ptr<View>> open_level(volume::Volume& volume, volume::Ino image, const geometry::Geometry& geometry,

@@ -201,56 +201,6 @@ Result<bool> VolumeImpl::read_cached_window(Ino ino, const geometry::Window& win
   return cached;
 }
 
-namespace {
-
-class VersionOfVolume final : public PinnedWindow {
- public:
-  VersionOfVolume(VolumeImpl& volume, Ino ino, std::shared_ptr<engine::WindowVersion> version)
-      : volume_(volume), ino_(ino), version_(std::move(version)) {}
-  Status read(std::uint64_t offset, MutableBytes into, const engine::Stop& stop) override {
-    return volume_.read_pinned(
-        ino_, *version_, [&](engine::Engine& engine) { return engine.read_version(*version_, offset, into, stop); });
-  }
-  Status read_parts(std::span<const geometry::Window> parts, MutableBytes into, const engine::Stop& stop) override {
-    return volume_.read_pinned(ino_, *version_, [&](engine::Engine& engine) {
-      return engine.read_version_parts(*version_, parts, into, stop);
-    });
-  }
-
- private:
-  VolumeImpl& volume_;
-  const Ino ino_;
-  const std::shared_ptr<engine::WindowVersion> version_;
-};
-
-}  // namespace
-
-Result<std::unique_ptr<PinnedWindow>> VolumeImpl::pin_window(Ino ino, const geometry::Window& window) {
-  const Pin pin = table_.pin(ino);
-  std::unique_ptr<PinnedWindow> pinned;
-  const Status status = with_window(*pin, window, [&](engine::OpenObject& object, const geometry::Geometry&) -> Status {
-    MDFS_TRY_ASSIGN(std::shared_ptr<engine::WindowVersion> version, engine_->pin_window(object, window));
-    pinned = std::make_unique<VersionOfVolume>(*this, ino, std::move(version));
-    return {};
-  });
-  MDFS_TRY(status);
-  return pinned;
-}
-
-Status VolumeImpl::read_pinned(Ino ino, const engine::WindowVersion& version,
-                               const std::function<Status(engine::Engine& engine)>& read) {
-  const Reading reading(readers_);
-  const Pin pin = table_.pin(ino);
-  {
-    const std::shared_lock shrink(pin->shrink_mutex);
-    MDFS_TRY_ASSIGN(const ObjectUse use, open_objects_.use(*pin));
-    if (!engine_->is_of(version, *use)) return {Errc::kStaleDisk, "the image has become another one"};
-    MDFS_TRY(read(*engine_));
-  }
-  if (keeps_atime()) open_objects_.was_read(*pin);
-  return {};
-}
-
 Status VolumeImpl::write_window(Ino ino, const geometry::Window& window, const engine::WindowSource& from,
                                 const engine::Stop& stop) {
   MDFS_TRY(check_writable());

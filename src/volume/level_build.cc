@@ -35,21 +35,21 @@ StopScope not_stopped() {
 
 bool VolumeImpl::stores_levels() const { return whole_ && check_writable().ok(); }
 
-Result<bool> VolumeImpl::read_level(Ino ino, unsigned level, const geometry::Window& window, std::uint64_t offset,
-                                    std::uint64_t length, const LevelSink& sink, unsigned most_attempts,
-                                    const engine::Stop& stop) {
+Result<bool> VolumeImpl::attempt_level(Ino ino, const LevelBytes& bytes, unsigned most_attempts,
+                                       const engine::Stop& stop, const LevelAttempt& attempt) {
   const Reading reading(readers_);
   const Pin pin = table_.pin(ino);
-  for (unsigned attempt = 1;; ++attempt) {
+  for (unsigned number = 1;; ++number) {
     MDFS_TRY(engine::stopped(stop));
-    if (attempt > most_attempts) return false;
-    LevelJob job{.image = *pin, .stop = stop, .level = level, .window = window, .offset = offset, .length = length};
+    if (number > most_attempts) return false;
+    LevelJob job{.image = *pin, .stop = stop, .level = bytes.level, .window = bytes.window, .offset = bytes.offset};
     MDFS_TRY_ASSIGN(const bool found, look_up_levels(job));
-    if (!found || level == 0 || level > job.set->objects.size()) return false;
-    MDFS_TRY(geometry::check(job.levels[level], window));
-    if (!inside(offset, length, geometry::window_bytes(job.levels[level], window)))
-      return Error{Errc::kInvalidArgument, "bytes outside the window"};
-    const Result<LevelState> state = read_level_once(*pin, job, sink);
+    if (!found || job.level == 0 || job.level > job.set->objects.size()) return false;
+    MDFS_TRY(geometry::check(job.levels[job.level], job.window));
+    const std::uint64_t all = geometry::window_bytes(job.levels[job.level], job.window);
+    job.length = bytes.length.value_or(all - std::min(all, job.offset));
+    if (!inside(job.offset, job.length, all)) return Error{Errc::kInvalidArgument, "bytes outside the window"};
+    const Result<LevelState> state = attempt(*pin, job);
     if (!state.ok()) {
       if (state.error().code != Errc::kNotFound) return state.error();
       MDFS_TRY_ASSIGN(const bool same, has_shape_of(job));  // else the object of a level has been freed meanwhile
@@ -61,6 +61,13 @@ Result<bool> VolumeImpl::read_level(Ino ino, unsigned level, const geometry::Win
     if (keeps_atime()) open_objects_.was_read(*pin);
     return true;
   }
+}
+
+Result<bool> VolumeImpl::read_level(Ino ino, unsigned level, const geometry::Window& window, std::uint64_t offset,
+                                    std::uint64_t length, const LevelSink& sink, unsigned most_attempts,
+                                    const engine::Stop& stop) {
+  return attempt_level(ino, {level, window, offset, length}, most_attempts, stop,
+                       [&](Inode& image, LevelJob& job) { return read_level_once(image, job, sink); });
 }
 
 // Nothing stored: false.
@@ -98,18 +105,9 @@ Result<std::optional<LevelUse>> VolumeImpl::use_level(LevelJob& job, unsigned le
 }
 
 Result<VolumeImpl::LevelState> VolumeImpl::read_level_once(Inode& inode, LevelJob& job, const LevelSink& sink) {
-  const geometry::Geometry& geometry = job.levels[job.level];
-  const std::uint64_t sample = job.window.channel ? geometry::element_bytes(geometry.type) : geometry.sample_bytes();
-  const auto part_of = [&](std::uint64_t offset, std::uint64_t length) {
-    geometry::SampleBox box = geometry::box_of_bytes(geometry.rank, job.window.length, sample, offset, length);
-    for (unsigned axis = 0; axis < geometry.rank; ++axis) {
-      box.first[axis] += job.window.start[axis];
-      box.last[axis] += job.window.start[axis];
-    }
-    return box;
-  };
-  LevelGuard::Watch watch(inode.level_guard, geometry.rank, job.droppers(job.level, part_of(job.offset, job.length)),
-                          job.stop);
+  const auto part_of = [&](std::uint64_t offset, std::uint64_t length) { return job.part_of(offset, length); };
+  LevelGuard::Watch watch(inode.level_guard, job.levels[job.level].rank,
+                          job.droppers(job.level, part_of(job.offset, job.length)), job.stop);
   MDFS_TRY_ASSIGN(const bool same, has_shape_of(job));
   if (!same) return LevelState::kChanged;
   ByteVector piece;

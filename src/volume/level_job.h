@@ -45,6 +45,17 @@ struct VolumeImpl::LevelJob {
     free_buffers.push_back(std::move(buffers));
   }
 
+  // The samples of the level that hold bytes of the window.
+  geometry::SampleBox part_of(std::uint64_t from, std::uint64_t bytes) const {
+    const geometry::Geometry& geometry = levels[level];
+    const std::uint64_t sample = window.channel ? geometry::element_bytes(geometry.type) : geometry.sample_bytes();
+    geometry::SampleBox box = geometry::box_of_bytes(geometry.rank, window.length, sample, from, bytes);
+    for (unsigned axis = 0; axis < geometry.rank; ++axis) {
+      box.first[axis] += window.start[axis];
+      box.last[axis] += window.start[axis];
+    }
+    return box;
+  }
   // The samples of the image that samples of a level are made of.
   geometry::SampleBox below(unsigned n, geometry::SampleBox box) const {
     while (n-- > 0) box = geometry::box_below(levels[n], box);

@@ -7,7 +7,7 @@
 
 namespace mdfs::volume {
 
-// Pins the object from begin() to the destructor. One thread.
+// Pins the object from begin() to the destructor. One thread at a time.
 class LevelUse {
  public:
   static Result<LevelUse> begin(InodeTable& table, OpenObjects& open_objects, Ino object) {
@@ -24,6 +24,8 @@ class LevelUse {
     open_objects_.note_idle(*pin_);
   }
   engine::OpenObject& operator*() const { return *use_; }
+  // Ends the use, and goes on to hold the object, for as long as it takes.
+  void only_hold() { use_.end(); }
 
  private:
   LevelUse(InodeTable& table, OpenObjects& open_objects, Pin pin)

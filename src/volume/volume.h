@@ -343,6 +343,9 @@ class Volume {
   virtual Result<bool> read_level(Ino ino, unsigned level, const geometry::Window& window, std::uint64_t offset,
                                   std::uint64_t length, const LevelSink& sink, unsigned most_attempts,
                                   const engine::Stop& stop) = 0;
+  // The same window to be read in parts, of one state of the image (PinnedWindow). Null where read_level() says false.
+  virtual Result<std::unique_ptr<PinnedWindow>> pin_level(Ino ino, unsigned level, const geometry::Window& window,
+                                                          unsigned most_attempts, const engine::Stop& stop) = 0;
 
   // ---- disks; errors are those of the store. New files and images use added disks at once.
   // Frees deleted files, as far as that takes a moment, and commits until their blocks may be discarded

@@ -129,7 +129,8 @@ class VolumeImpl final : public MaintainedVolume {
                                                  const engine::Stop& stop) override;
   Status read_frame(Ino ino, engine::StoredFrame& frame, std::uint64_t offset, MutableBytes into,
                     const engine::Stop& stop);
-  Status read_pinned(Ino ino, const engine::WindowVersion& version,
+  // `ino`: of the version; `image`: the same, or the image of which it is a level.
+  Status read_pinned(Ino ino, Ino image, const engine::WindowVersion& version,
                      const std::function<Status(engine::Engine& engine)>& read);
   using Volume::write_window;
   Status write_window(Ino ino, const geometry::Window& window, const engine::WindowSource& from,
@@ -144,6 +145,8 @@ class VolumeImpl final : public MaintainedVolume {
   Result<bool> read_level(Ino ino, unsigned level, const geometry::Window& window, std::uint64_t offset,
                           std::uint64_t length, const LevelSink& sink, unsigned most_attempts,
                           const engine::Stop& stop) override;
+  Result<std::unique_ptr<PinnedWindow>> pin_level(Ino ino, unsigned level, const geometry::Window& window,
+                                                  unsigned most_attempts, const engine::Stop& stop) override;
   Result<engine::WindowPlan> plan_window(Ino ino, const geometry::Window& window, const engine::Stop& stop) override;
 
   Status free_deleted() override;
@@ -258,7 +261,18 @@ class VolumeImpl final : public MaintainedVolume {
   // From an extent of the coarsest stored level on. Returns the one that is next; nothing: all are built.
   Result<std::optional<std::uint64_t>> build_levels_of(Ino ino, std::uint64_t from, const engine::Stop& pause,
                                                        const engine::Stop& stop);
+  using LevelAttempt = std::function<Result<LevelState>(Inode& image, LevelJob& job)>;
+  struct LevelBytes {  // of a window of a level
+    unsigned level;
+    const geometry::Window& window;
+    std::uint64_t offset;
+    std::optional<std::uint64_t> length;  // none: up to the end
+  };
+  // Until one succeeds. False: the level is not stored, cannot be stored now, or changed in each attempt.
+  Result<bool> attempt_level(Ino ino, const LevelBytes& bytes, unsigned most_attempts, const engine::Stop& stop,
+                             const LevelAttempt& attempt);
   Result<LevelState> read_level_once(Inode& inode, LevelJob& job, const LevelSink& sink);
+  Result<LevelState> pin_level_once(Inode& inode, LevelJob& job, std::unique_ptr<PinnedWindow>& pinned);
   Result<LevelState> need_extent(LevelJob& job, unsigned level, const geometry::Coord& extent);
   Result<LevelState> need_extents(LevelJob& job, unsigned level, const geometry::SampleBox& box);
   engine::TaskPool& level_tasks();

@@ -132,6 +132,10 @@ class FakeVolume final : public volume::Volume {
                           const volume::LevelSink&, unsigned, const engine::Stop&) override {
     return false;
   }
+  Result<std::unique_ptr<volume::PinnedWindow>> pin_level(volume::Ino, unsigned, const geometry::Window&, unsigned,
+                                                          const engine::Stop&) override {
+    return std::unique_ptr<volume::PinnedWindow>();
+  }
   Result<engine::WindowPlan> plan_window(volume::Ino, const geometry::Window&, const engine::Stop&) override;
   Result<std::vector<unsigned>> add_disks(std::vector<store::JoiningDisk> disks) override;
   Status set_disk_weight(unsigned disk, std::uint16_t weight) override;
