@@ -142,7 +142,7 @@ Status check(const Placement& placement, unsigned volume_disks) {
   return {};
 }
 
-unsigned disk_of(const Placement& placement, unsigned rank, std::uint64_t base, const Coord& extent) {
+unsigned slot_of(const Placement& placement, unsigned rank, std::uint64_t base, const Coord& extent) {
   MDFS_CHECK(rank >= 1 && rank <= kMaxRank && !placement.slot.empty());
   const std::uint64_t slots = placement.slot.size();
   std::uint64_t sum = base % slots + extent[rank - 1] % slots;
@@ -150,7 +150,11 @@ unsigned disk_of(const Placement& placement, unsigned rank, std::uint64_t base, 
   if (rank >= 3) sum += placement.plane[extent[rank - 3] % slots];
   if (rank >= 4) sum += extent[rank - 4] % slots * placement.fourth;
   if (rank >= 5) sum += extent[rank - 5] % slots * placement.fifth;
-  return placement.slot[sum % slots];
+  return static_cast<unsigned>(sum % slots);
+}
+
+unsigned disk_of(const Placement& placement, unsigned rank, std::uint64_t base, const Coord& extent) {
+  return placement.slot[slot_of(placement, rank, base, extent)];
 }
 
 Placement default_placement(unsigned rank, const std::vector<std::uint16_t>& disk_list,

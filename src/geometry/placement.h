@@ -32,6 +32,8 @@ struct Placement {
 // disks. Else kCorrupt, because placements come from disks.
 Status check(const Placement& placement, unsigned volume_disks);
 
+// The slot of an extent, below placement.slots().
+unsigned slot_of(const Placement& placement, unsigned rank, std::uint64_t base, const Coord& extent);
 // The disk of an extent, by its index in the volume. `extent` is slowest axis first. `base` tells images apart: any
 // number; it shifts the slots. The placement has passed check().
 unsigned disk_of(const Placement& placement, unsigned rank, std::uint64_t base, const Coord& extent);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/checked.h"
 #include "geometry/extent_grid.h"
 #include "layout/groups.h"
 
@@ -25,8 +26,9 @@ std::uint64_t mix(std::uint64_t x) {  // splitmix64
 }  // namespace
 
 ImageLayout::ImageLayout(const model::Machine& machine, const geometry::Geometry& image, geometry::Placement placement,
-                         unsigned disks, std::uint64_t step_bytes)
+                         unsigned disks, std::uint64_t step_bytes, Copy copy)
     : placement_(std::move(placement)),
+      copy_(copy),
       image_rank_(image.rank),
       disks_(disks),
       step_bytes_(step_bytes),
@@ -35,6 +37,8 @@ ImageLayout::ImageLayout(const model::Machine& machine, const geometry::Geometry
       filled_(machine.layout.filled) {
   if (group_bytes_ > static_cast<double>(step_bytes))
     per_group_ = static_cast<std::uint64_t>(group_bytes_ / static_cast<double>(step_bytes));
+  if (copy == Copy::kSecond)
+    before_ = ceil_div(geometry::extent_count(image.rank, image.grid()), std::uint64_t{disks}) * 2;
   const bool as_mount = machine.layout.requests == model::Layout::Requests::kMount;
   // Without heads and neighbours it does not matter where an extent lies.
   if (capacity_bytes_ > 0 || as_mount) rank_extents(image, as_mount);
@@ -60,7 +64,7 @@ void ImageLayout::rank_extents(const geometry::Geometry& image, bool as_mount) {
 }
 
 std::uint64_t ImageLayout::offset_of(std::uint64_t number) const {
-  const std::uint64_t local = rank_.empty() ? number / disks_ : rank_[number];
+  const std::uint64_t local = before_ + (rank_.empty() ? number / disks_ : rank_[number]);
   if (per_group_ == 0) return local * step_bytes_;
   return (local / per_group_ * 2 * per_group_ + local % per_group_) * step_bytes_;  // a gap as large as a group
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "geometry/copies.h"
 #include "geometry/geometry.h"
 #include "geometry/placement.h"
 #include "model/machine.h"
@@ -17,13 +18,16 @@ namespace mdfs::sim {
 class ImageLayout {
  public:
   ImageLayout() = default;
+  enum class Copy : std::uint8_t { kFirst, kSecond };
   // `step_bytes` from one extent to the next on a disk, at least 1. The machine places extents, not stripe units.
+  // Second copies lie behind all first ones; the placement has two disks or more then.
   ImageLayout(const model::Machine& machine, const geometry::Geometry& image, geometry::Placement placement,
-              unsigned disks, std::uint64_t step_bytes);
+              unsigned disks, std::uint64_t step_bytes, Copy copy = Copy::kFirst);
 
   const geometry::Placement& placement() const { return placement_; }
   unsigned disk_of(const geometry::Coord& extent, std::uint64_t base) const {
-    return geometry::disk_of(placement_, image_rank_, base, extent);
+    return copy_ == Copy::kFirst ? geometry::disk_of(placement_, image_rank_, base, extent)
+                                 : geometry::second_disk_of(placement_, image_rank_, base, extent);
   }
   // Place of an extent in the sequence of the image's bytes on its disk, where groups never touch: extents are
   // neighbours on the disk if and only if they are neighbours here.
@@ -35,6 +39,8 @@ class ImageLayout {
   void rank_extents(const geometry::Geometry& image, bool as_mount);
 
   geometry::Placement placement_;
+  Copy copy_ = Copy::kFirst;
+  std::uint64_t before_ = 0;  // extents of a disk that lie before the first of these
   unsigned image_rank_ = 1;
   unsigned disks_ = 1;
   std::uint64_t step_bytes_ = 1;

@@ -6,11 +6,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <unordered_map>
 
 #include "base/check.h"
 #include "base/checked.h"
+#include "geometry/copies.h"
 #include "geometry/decompose.h"
 #include "geometry/default_extent.h"
 #include "geometry/extent_grid.h"
@@ -22,6 +24,7 @@ namespace mdfs::sim {
 namespace {
 
 constexpr std::uint64_t kMaxDiskBytes = std::uint64_t{1} << 62;  // that an image takes
+constexpr double kBytesOfAnAccess = 256u << 10;                  // that a disk reads while its head moves, about
 
 }  // namespace
 
@@ -65,6 +68,7 @@ Result<System> System::make(Setup setup) {
     return Error{Errc::kInvalidArgument, fmt::format("{} disks: not in 1..{}", s.disks, model::kMaxDisks)};
   MDFS_TRY(geometry::check(s.image));
   MDFS_TRY(system.choose_rules());
+  MDFS_TRY(system.check_copies());
   MDFS_TRY(system.place());
   MDFS_TRY(system.check_stored());
   system.route_.emplace(s.machine, s.disks, s.uniform_seeks);
@@ -119,10 +123,13 @@ Status System::place() {
   std::optional<unsigned> row = setup_.row_offset;
   if (!row && setup_.image.rank <= 2) row = model::row_offset(setup_.machine, setup_.disks);
   if (!row && setup_.plane_offset) row = model::row_offset(setup_.machine, setup_.disks).value_or(1);
-  layout_ = ImageLayout(setup_.machine, setup_.image,
-                        row ? geometry::offset_placement(disks, *row, setup_.plane_offset.value_or(0))
-                            : geometry::default_placement(setup_.image.rank, disks, setup_.image.grid()),
-                        setup_.disks, step_bytes());
+  const geometry::Placement placement =
+      row ? geometry::offset_placement(disks, *row, setup_.plane_offset.value_or(0))
+          : geometry::default_placement(setup_.image.rank, disks, setup_.image.grid());
+  layout_ = ImageLayout(setup_.machine, setup_.image, placement, setup_.disks, step_bytes());
+  if (setup_.copies == 2)
+    second_ =
+        ImageLayout(setup_.machine, setup_.image, placement, setup_.disks, step_bytes(), ImageLayout::Copy::kSecond);
   return {};
 }
 
@@ -219,6 +226,42 @@ Status System::check_stored() const {
   return {};
 }
 
+Status System::check_copies() const {
+  const auto refused = [](std::string text) { return Error{Errc::kInvalidArgument, std::move(text)}; };
+  if (setup_.copies < 1 || setup_.copies > 2) return refused(fmt::format("{} copies: not in 1..2", setup_.copies));
+  if (setup_.copies == 1)
+    return setup_.lost_disk ? Status(refused("with one copy the extents of a lost disk are lost")) : Status();
+  if (setup_.stored || setup_.machine.layout.requests != model::Layout::Requests::kMount)
+    return refused("two copies: the machine must place and read extents as a mount does");
+  if (setup_.disks < 2) return refused("two copies: at least 2 disks");
+  if (setup_.lost_disk && *setup_.lost_disk >= setup_.disks)
+    return refused(fmt::format("lost disk {}: not in 0..{}", *setup_.lost_disk, setup_.disks - 1));
+  return {};
+}
+
+void System::choose_copies(std::vector<ReadUnit>& units, std::uint64_t base) const {
+  const geometry::ByteGeometry bytes = geometry::byte_geometry(setup_.image);
+  std::vector<geometry::CopiesOfExtent> extents;
+  std::vector<std::size_t> extent_of_unit;
+  for (const ReadUnit& unit : units) {  // ascending by extent
+    if (extents.empty() || units[extent_of_unit.size() - 1].extent != unit.extent) {
+      const geometry::Coord extent = geometry::extent_coord(bytes, unit.extent);
+      extents.push_back({{unit.place.disk, second_.disk_of(extent, base)}, {kBytesOfAnAccess, kBytesOfAnAccess}});
+    }
+    extent_of_unit.push_back(extents.size() - 1);
+    for (double& cost : extents.back().cost) cost += static_cast<double>(unit.place.length_bytes);
+  }
+  std::vector<double> queued(setup_.disks);
+  if (setup_.lost_disk) queued[*setup_.lost_disk] = std::numeric_limits<double>::infinity();
+  const std::vector<std::uint8_t> chosen = geometry::choose_copies(extents, queued);
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    if (chosen[extent_of_unit[i]] == 0) continue;
+    geometry::PlanPart& place = units[i].place;
+    place.disk = extents[extent_of_unit[i]].disk[1];
+    place.offset_bytes = place.offset_bytes - layout_.offset_of(units[i].extent) + second_.offset_of(units[i].extent);
+  }
+}
+
 ExtentPlace System::place_of(std::uint64_t number, const geometry::Coord& extent, std::uint64_t base) const {
   if (setup_.stored) return setup_.stored->places[number];
   return {layout_.disk_of(extent, base), layout_.offset_of(number), stored_extent_bytes()};
@@ -268,6 +311,7 @@ std::vector<ReadUnit> System::units_under(std::span<const geometry::Window> wind
     }
   std::sort(units.begin(), units.end());
   units.erase(std::unique(units.begin(), units.end()), units.end());
+  if (setup_.copies == 2) choose_copies(units, base);
   return units;
 }
 

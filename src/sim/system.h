@@ -43,7 +43,9 @@ struct Setup {
   // Stored size of an extent as a share of its bytes, above 0 and at most kMaxCompressedShare: a compressed image,
   // whose extents are read whole. Absent: a raw image.
   std::optional<double> compressed_share;
-  std::uint64_t cache_bytes = 0;  // of the mount, for windows of one run; 0: every window is read from the disks
+  std::uint64_t cache_bytes = 0;      // of the mount, for windows of one run; 0: every window is read from the disks
+  unsigned copies = 1;                // of each extent: 1, or 2 on a machine that reads as a mount
+  std::optional<unsigned> lost_disk;  // with two copies: what it held is read from the other disks
   // Places of extents, which replace those of the placement, with stored sizes. Requests are those of a mount.
   std::shared_ptr<const StoredImage> stored;
 };
@@ -110,6 +112,9 @@ class System {
   System() = default;
   Status place();
   Status check_stored() const;
+  Status check_copies() const;
+  // Moves units to the second copies of their extents where that makes the window faster on idle disks.
+  void choose_copies(std::vector<ReadUnit>& units, std::uint64_t base) const;
   Status choose_rules();  // before place(), which needs step_bytes()
   std::uint64_t stored_extent_bytes() const;
   std::uint64_t step_bytes() const;  // from one extent to the next on a disk
@@ -124,6 +129,7 @@ class System {
   std::optional<Route> route_;  // there once made
   ReadRules rules_;
   ImageLayout layout_;  // of machines that place extents
+  ImageLayout second_;  // of the second copies, if there are any
 };
 
 }  // namespace mdfs::sim

@@ -47,10 +47,9 @@ Result<std::unique_ptr<PinnedWindow>> VolumeImpl::pin_window(Ino ino, const geom
 Result<std::unique_ptr<PinnedWindow>> VolumeImpl::pin_level(Ino ino, unsigned level, const geometry::Window& window,
                                                             unsigned most_attempts, const engine::Stop& stop) {
   std::unique_ptr<PinnedWindow> pinned;
-  MDFS_TRY_ASSIGN(
-      const bool found,
-      attempt_level(ino, {level, window, 0, std::nullopt}, most_attempts, stop,
-                    [&](Inode& image, LevelJob& job) { return pin_level_once(image, job, pinned); }));
+  MDFS_TRY_ASSIGN(const bool found,
+                  attempt_level(ino, {level, window, 0, std::nullopt}, most_attempts, stop,
+                                [&](Inode& image, LevelJob& job) { return pin_level_once(image, job, pinned); }));
   if (!found) pinned.reset();
   return pinned;
 }

@@ -68,6 +68,12 @@ void add_image_options(CLI::App& command, SimOptions& options) {
       .add_option("--compressed", options.compressed,
                   "Stored size of a compressed image as a share of its bytes, 0.0001 to 2 (default: the image is raw)")
       ->check(number_from(1e-4, model::kMaxCompressedShare));
+  command.add_option("--copies", options.copies, "Copies of each extent, on different disks: 1 or 2")
+      ->check(CLI::IsMember({1u, 2u}));
+  command
+      .add_option("--lost-disk", options.lost_disk,
+                  "With --copies 2: this disk is lost, and its extents are read from the others")
+      ->check(whole_number(0, model::kMaxDisks - 1));
   command
       .add_option("--cache", options.cache,
                   "Cache of the mount, 0 to 16T; 0: every window is read from the disks (default: that of the trace, "
@@ -86,6 +92,8 @@ Result<sim::Setup> make_setup(const SimOptions& options) {
   setup.row_offset = options.row_offset;
   setup.plane_offset = options.plane_offset;
   setup.compressed_share = options.compressed;
+  setup.copies = options.copies;
+  setup.lost_disk = options.lost_disk;
   if (options.cache) {
     MDFS_TRY_ASSIGN(setup.cache_bytes, parse_size(*options.cache, "--cache"));
     if (setup.cache_bytes > kMaxCacheBytes)

@@ -26,8 +26,10 @@ struct SimOptions {
   std::optional<double> filled;      // of each disk
   std::optional<double> compressed;  // stored size as a share of the image's bytes; absent: raw
   std::optional<std::string> cache;  // absent: that of the trace, else none
-  std::string shape;                 // empty: the machine's
-  std::string extent;                // empty: the machine's
+  unsigned copies = 1;
+  std::optional<unsigned> lost_disk;
+  std::string shape;   // empty: the machine's
+  std::string extent;  // empty: the machine's
   std::string seeks = "constant";
   std::uint64_t seed = 1;
   bool csv = false;

@@ -30,6 +30,8 @@ nlohmann::ordered_json parameters_of(const SimOptions& options, const sim::Syste
           {"placement", system.placement_text()},
           {"filled", setup.machine.layout.filled},
           {"compressed", or_null(setup.compressed_share)},
+          {"copies", setup.copies},
+          {"lost_disk", or_null(setup.lost_disk)},
           {"cache_bytes", setup.cache_bytes},
           {"seeks", options.seeks}};
 }

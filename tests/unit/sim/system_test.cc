@@ -462,6 +462,53 @@ TEST(SystemTest, RequestsEndWithTheirGroup) {
   EXPECT_DOUBLE_EQ(split.requests[4].full_bytes, kFull);
 }
 
+TEST(SystemTest, WithTwoCopiesALostDiskIsNotReadAndNoByteIsMissing) {
+  sim::Setup setup = fresh_setup();
+  setup.disks = 5;
+  setup.image = make_image("1024x1280", "128x128", true, 3).value();
+  const System one = System::make(setup).value();
+  setup.copies = 2;
+  for (unsigned lost = 0; lost < setup.disks; ++lost) {
+    setup.lost_disk = lost;
+    const System degraded = System::make(setup).value();
+    Random random(lost + 1);
+    for (int i = 0; i < 100; ++i) {
+      const geometry::Window window = random_window(
+          setup.image, {1 + random.below(setup.image.shape[0]), 1 + random.below(setup.image.shape[1])}, random);
+      double bytes = 0, also = 0;
+      const std::vector<ReadUnit> alone = one.units_under({&window, 1}, 0, bytes);
+      const std::vector<ReadUnit> units = degraded.units_under({&window, 1}, 0, also);
+      ASSERT_EQ(bytes, also);
+      ASSERT_EQ(units.size(), alone.size());
+      for (std::size_t unit = 0; unit < units.size(); ++unit) {
+        ASSERT_TRUE(units[unit] == alone[unit]);
+        ASSERT_EQ(units[unit].place.length_bytes, alone[unit].place.length_bytes);
+        ASSERT_NE(units[unit].place.disk, lost);
+      }
+      std::set<std::pair<unsigned, std::uint64_t>> places;  // no two lie at the same place
+      for (const ReadUnit& unit : units) places.insert({unit.place.disk, unit.place.offset_bytes});
+      ASSERT_EQ(places.size(), units.size());
+    }
+  }
+}
+
+TEST(SystemTest, CopiesThatAMachineCannotHaveAreRefused) {
+  sim::Setup setup = fresh_setup();
+  setup.disks = 4;
+  setup.lost_disk = 1;
+  EXPECT_FALSE(System::make(setup).ok());  // one copy
+  setup.copies = 2;
+  EXPECT_TRUE(System::make(setup).ok());
+  setup.lost_disk = 4;
+  EXPECT_FALSE(System::make(setup).ok());
+  setup.lost_disk.reset();
+  setup.disks = 1;
+  EXPECT_FALSE(System::make(setup).ok());
+  sim::Setup striped = default_setup(model::find_machine("raid5").value()).value();
+  striped.copies = 2;
+  EXPECT_FALSE(System::make(striped).ok());
+}
+
 TEST(SystemTest, AnImageWhoseExtentsFillMoreThanAnyDiskIsRefused) {
   sim::Setup setup = fresh_setup();
   setup.image = make_image("4611686018427387904", "1", true, 1).value();  // each takes a block
