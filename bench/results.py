@@ -21,7 +21,8 @@ HEADINGS = {"warm": "from memory", "cold": "cold, disks of 20 MB/s and 200 reque
             "beside HDF5, TensorStore and GDAL, all called from Python", "many": "many processes",
             "channel": "from memory through libmdfs and its Python package", "scan":
             "plain files, one disk", "small": "small files, one disk (loop device)",
-            "simulator": "predictions", "fill": "modelled disks, fast at their beginning and slow at their end"}
+            "simulator": "predictions", "views": "views in the hands of other programs",
+            "fill": "modelled disks, fast at their beginning and slow at their end"}
 # Rows without a target that a reader wants to see; of the cold rows only the fewest and the most disks.
 ALSO = [r"^write of a window", r"^window 2048", r"^volume .* plane", r"^movie", r"small files"]
 LEFT_OUT = [r", k=[24], ", r"^gigaview|^throttled"]

@@ -125,8 +125,9 @@ def cold_rows(context, source):
             rates["one"] = one_disk(context, disks, source, regions)
     except throttled_disks.Unavailable as error:
         raise Skip(str(error)) from error
-    row = table.Row(GROUP, f"TensorStore reads ome.zarr, {REGION}x{REGION}, cold, k={COLD_DISKS}", rates["mdfs"], "MB/s",
-                    COLD_DISKS * cold.RATE / 1e6, "all disks", peers={"the same store on one disk": rates["one"]})
+    row = table.Row(GROUP, f"TensorStore reads ome.zarr, {REGION}x{REGION}, cold, k={COLD_DISKS}", rates["mdfs"],
+                    "MB/s", COLD_DISKS * cold.RATE / 1e6, "all disks",
+                    peers={"the same store on one disk": rates["one"]})
     row.target = f"at least {OF_DISKS * COLD_DISKS:g}x the peer"
     row.met = row.peer_ratio >= OF_DISKS * COLD_DISKS
     return [row]
@@ -163,7 +164,8 @@ def one_disk(context, disks, source, regions):
     mnt.mkdir()
     run("mount", "-o", "noatime", device, mnt)
     try:
-        with context.volume([context.new_path("disk")], size=source.bytes * 3 // 2 + (256 << 20), sparse=True) as whole, \
+        size = source.bytes * 3 // 2 + (256 << 20)
+        with context.volume([context.new_path("disk")], size=size, sparse=True) as whole, \
                 context.mounted(whole) as view:
             context.mdfs("image", "import", "--quiet", "--codec", "raw", source.npy, view / "picture")
             copy_chunks(f"{view / 'picture'}@/ome.zarr", mnt / "store", source, regions)

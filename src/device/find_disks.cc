@@ -443,7 +443,12 @@ namespace {
 Error with_advice(const Error& error, const std::string& path, const std::vector<std::string>& named) {
   const auto has_label = [&](const std::string& other) { return other != path && read_label(other).ok(); };
   const auto disk = std::find_if(named.begin(), named.end(), has_label);
-  if (error.code != Errc::kForeignDisk || disk == named.end()) return error;
+  if (disk == named.end()) return error;
+  if (error.code == Errc::kIo)
+    return {error.code, fmt::format("{}. Leave {} out: the disks of the volume are found by any one of them, and it "
+                                    "counts as missing",
+                                    error.where, path)};
+  if (error.code != Errc::kForeignDisk) return error;
   return {error.code,
           fmt::format("{}, but {} does. Leave {} out: the disks of the volume are found by any one of them. "
                       "To put a new disk in the place of a lost one, mount the others, then use 'mdfs disk "

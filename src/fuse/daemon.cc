@@ -1,4 +1,4 @@
-// Mounting, unmounting, and the daemon's life.
+// Mounting, and the daemon's life.
 // SPDX-License-Identifier: Apache-2.0
 #include "fuse/daemon.h"
 
@@ -61,7 +61,6 @@ constexpr auto kLockGrace = std::chrono::seconds(5);
 constexpr int kTriesForEnd = 10;
 constexpr auto kBetweenTries = std::chrono::milliseconds(50);
 // Programs that have just ended may hold their files a moment longer.
-constexpr auto kBusyGrace = std::chrono::milliseconds(1000);
 constexpr auto kPollStep = std::chrono::milliseconds(10);
 
 // Called when the mount is ready, with notices for the caller.
@@ -504,14 +503,6 @@ Status wait_for_earlier_mount(const Uuid& volume, const Notice& notice) {
   return Error{Errc::kBusy, "volume " + volume.to_string() + " is mounted already"};
 }
 
-Status when_free(const std::string& path, Unmount how) {
-  for (auto waited = kPollStep;; waited += kPollStep) {
-    const Status status = unmount_path(path, how);
-    if (status.ok() || status.error().code != Errc::kBusy || waited > kBusyGrace) return status;
-    std::this_thread::sleep_for(kPollStep);
-  }
-}
-
 }  // namespace
 
 Status run_mount(const MountOptions& asked, const Notice& notice) {
@@ -541,59 +532,6 @@ Status run_mount(const MountOptions& asked, const Notice& notice) {
     notify(lines, notice);
     tell_service_manager("READY=1");
   });
-}
-
-Status unmount(const std::string& mountpoint, const Notice& notice) {
-  MDFS_TRY_ASSIGN(const std::string path, absolute_path(mountpoint));
-  if (is_dead_mount(path)) {
-    notice(path + ": its daemon has died; uncommitted data are lost");
-    return unmount_path(path, Unmount::kLazily);
-  }
-  MDFS_TRY_ASSIGN(const Uuid uuid, mounted_volume(path));
-  auto control = ControlClient::connect(uuid);
-  if (!control.ok() && control.error().code != Errc::kNotFound) return control.error();
-  if (control.ok()) MDFS_TRY(control->ask_for_end());
-  // Most of the work is done while the mount is still there, and errors name what they are about. What went wrong
-  // before is told once: does it still stand? What can be written later (when there is room) keeps the volume mounted;
-  // what never will, since the volume has turned read-only, is told by the daemon at its end.
-  Status synced = sync_mount(path);
-  if (!synced.ok()) {
-    notice(synced.error().message());
-    synced = sync_mount(path);
-  }
-  if (!synced.ok() && (synced.error().code != Errc::kReadOnly || !control.ok())) return synced;
-  const std::vector<MountEntry> others = other_mounts(path);
-  MDFS_TRY(when_free(path, Unmount::kNow));
-  if (const std::string other = place_still_mounted(others); !other.empty())
-    return Error{Errc::kBusy,
-                 fmt::format("{}: unmounted; the volume stays mounted at {}, and its daemon runs until nothing is "
-                             "mounted there",
-                             path, other)};
-  if (control.ok()) {
-    const Status outcome = control->wait_for_end(notice);
-    remove_runtime_directory(uuid);
-    return outcome;
-  }
-  notice("no control socket: cannot tell when the daemon has ended");
-  return {};
-}
-
-Status wait_until_free(const std::string& mountpoint) {
-  MDFS_TRY_ASSIGN(const std::string path, absolute_path(mountpoint));
-  if (is_dead_mount(path)) return {};
-  MDFS_TRY(mounted_volume(path));
-  return when_free(path, Unmount::kAsk);
-}
-
-Status sync_mount(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return from_errno(errno, path);
-  const int status = ioctl(fd, MDFS_IOC_SYNC);
-  const int number = errno;
-  close(fd);
-  if (status == 0) return {};
-  if (number == ENOTTY) return Error{Errc::kNotTty, path};
-  return from_errno(number, path);
 }
 
 }  // namespace mdfs::fuse

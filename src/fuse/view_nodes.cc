@@ -144,8 +144,6 @@ Result<std::shared_ptr<const Node>> whole_image_file(Server& server, NodeSpec sp
 Result<std::shared_ptr<const Node>> in_view(Server& server, const Node& view, std::string_view name) {
   NodeSpec spec{.kind = NodeKind::kInfo, .ino = view.spec.ino, .parent = 0, .name = {}, .window = {}, .canonical = {}};
   if (name == kInfoName) return node_for(server, std::move(spec));
-  if (name.size() > view.spec.name.size() && name.starts_with(view.spec.name + "."))
-    return whole_image_file(server, std::move(spec), view.spec.name, name.substr(view.spec.name.size() + 1));
   if (name == kWindowsName) {
     spec.kind = NodeKind::kWindows;
     spec.parent = view.id;
@@ -156,8 +154,12 @@ Result<std::shared_ptr<const Node>> in_view(Server& server, const Node& view, st
     MDFS_TRY_ASSIGN(NodeSpec frames, frames_in_view(server.volume(), view));
     return node_for(server, std::move(frames));
   }
-  MDFS_TRY_ASSIGN(NodeSpec zoom, zoom_in_view(server.volume(), view, name));
-  return node_for(server, std::move(zoom));
+  Result<NodeSpec> zoom = zoom_in_view(server.volume(), view, name);
+  if (zoom.ok()) return node_for(server, std::move(*zoom));
+  // Behind the fixed names: an image may be called "ome" or "dz".
+  if (name.size() > view.spec.name.size() && name.starts_with(view.spec.name + "."))
+    return whole_image_file(server, std::move(spec), view.spec.name, name.substr(view.spec.name.size() + 1));
+  return std::move(zoom).error();
 }
 
 // Names of windows that depend on the size of the image are dropped when it changes.

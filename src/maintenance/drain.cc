@@ -322,8 +322,8 @@ Result<bool> Drain::remove(OperationRun& run) {
                  fmt::format("{} pieces of files, {}, stay at the end of disk {}, which keeps its size", stuck_,
                              format_size(used_bytes(run)), disk(run))};
   if (passes >= kMostPasses || (stuck_ > 0 && passes > 1))
-    return Error{Errc::kIo, fmt::format("{} pieces of files stay on disk {}: delete these files (see mdfs "
-                                        "volume lost if the disk is missing) or free space, then retry",
+    return Error{Errc::kIo, fmt::format("{} pieces of files stay on disk {}: delete their files (mdfs volume lost) or "
+                                        "free space, then retry",
                                         stuck_, disk(run))};
   begin_pass(run);
   return false;

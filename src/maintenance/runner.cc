@@ -404,7 +404,9 @@ void Runner::run_step(OperationKind kind, Slot& where, OperationRecord& record) 
   }
   if (done.ok()) return;
   record.state = MDFS_OPERATION_FAILED;
-  record.reason = done.error().message();
+  // The reason of the volume may be longer than there is room for here.
+  record.reason = done.error().code == Errc::kReadOnly ? "the volume has become read-only: see mdfs volume status"
+                                                       : done.error().message();
   spdlog::error("{}: ended: {}", name(kind), record.reason);
   (void)save(kind, where, record);
 }

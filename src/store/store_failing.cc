@@ -24,6 +24,7 @@ namespace {
 using format::disk_bit;
 
 constexpr const char* kMountAgain = "; unmount, and mount again to continue without the disk";
+constexpr const char* kCopyBack = "; copy the disk back as mdfs volume status says, then unmount and mount again";
 
 bool has_copy(const format::Pointer& node, std::uint64_t disks) {
   const auto places = node.places();
@@ -87,7 +88,10 @@ Status StoreImpl::write_sealed(SealedCommit& sealed, std::uint64_t& unmarked) {
       const std::lock_guard lock(commit_mutex_);
       last_commit_ = marks.slot;
       generation_ = marks.slot.generation;
-      return {written.error().code, written.error().where + kMountAgain};
+      bool deleted = false;
+      for (unsigned disk = 0; disk < disk_count_; ++disk)
+        deleted = deleted || ((failing.out & disk_bit(disk)) != 0 && disk_slot(disk).deleted());
+      return {written.error().code, written.error().where + (deleted ? kCopyBack : kMountAgain)};
     }
     if (next_generation() > format::kMaxGeneration || wanted.membership >= format::kMaxMembership) return written;
     sealed.slot =

@@ -24,7 +24,7 @@ class LevelUse {
     open_objects_.note_idle(*pin_);
   }
   engine::OpenObject& operator*() const { return *use_; }
-  // Ends the use, and goes on to hold the object, for as long as it takes.
+  // Ends the use, and continues to hold the object.
   void only_hold() { use_.end(); }
 
  private:

@@ -76,7 +76,13 @@ Status VolumeImpl::close() {
       committed = store_->commit();
     }
     if (committed.ok()) committed = store_->finalize();
-    if (committed.ok()) committed = store_->examine_disks();
+    if (committed.ok()) {
+      committed = store_->examine_disks();
+      if (!committed.ok())
+        committed = Error{committed.error().code, committed.error().where +
+                                                      "; all data were written, and what that disk holds is lost with "
+                                                      "the unmount, unless it was copied before"};
+    }
     if (status.ok()) status = committed;
   }
   return status;

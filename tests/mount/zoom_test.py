@@ -8,7 +8,7 @@ import tempfile
 import xml.etree.ElementTree as xml
 
 import harness
-from harness import make_image, read_all, write_all
+from harness import MDFS, make_image, read_all, run, write_all
 
 try:
     import numpy as np
@@ -70,6 +70,15 @@ class Zoom(harness.MountTest):
         for n, level in enumerate(reversed(levels)):
             np.testing.assert_array_equal(level, np.load(self.at(f"deep@/win/l{n}.npy")))
         self.assertEqual(levels[0].shape, (1, 1))
+
+    def test_an_image_may_be_called_as_a_view_is(self):
+        for name in ("dz", "ome", "iiif", "win", "frames", "info"):
+            run(MDFS, "image", "create", "--shape", "300x400", "--type", "u8", self.at(name))
+            view = self.at(name) + "@"
+            for entry in os.listdir(view):
+                os.stat(os.path.join(view, entry))
+            for entry in ("dz.dzi", "dz_files", "ome.zarr", "iiif", f"{name}.npy", f"{name}.raw", f"{name}.tif"):
+                self.assertTrue(os.path.exists(os.path.join(view, entry)), (name, entry))
 
     def test_coarse_levels_of_a_large_image_are_listed_if_they_can_be_read(self):
         path = self.at("large")

@@ -20,6 +20,7 @@
 namespace mdfs::tools {
 namespace {
 
+constexpr std::size_t kShownInodes = 8;
 constexpr OperationWords kDrainWords = {"draining of the disk", "files and images examined", "extents moved", "stay"};
 
 struct DrainArguments {
@@ -225,7 +226,10 @@ std::string stuck_text(const mdfs_ioc_operation& operation) {
   std::set<std::uint64_t> inodes;
   for (std::uint32_t i = 0; i < std::min<std::uint32_t>(operation.error_count, MDFS_IOC_MAX_ERRORS); ++i)
     if (operation.errors[i].object != 0) inodes.insert(operation.errors[i].object);
-  return inodes.empty() ? "" : fmt::format("; inodes {}", fmt::join(inodes, " "));
+  if (inodes.empty()) return "";
+  const auto last = std::next(inodes.begin(), static_cast<std::ptrdiff_t>(std::min(inodes.size(), kShownInodes)));
+  const std::string more = last == inodes.end() ? "" : ", and more";
+  return fmt::format("; inodes {}{}", fmt::join(inodes.begin(), last, " "), more);
 }
 
 std::optional<std::string> drain_json(const mdfs_ioc_volume& volume, const std::string& path) {
@@ -250,9 +254,9 @@ std::vector<std::string> drain_lines(const mdfs_ioc_volume& volume, const std::s
                                   ? " (" + text_of(now->reason) + stuck_text(*now) + ")"
                                   : "";
       lines.push_back(
-          fmt::format("disk {} is being drained, but is not being drained{}: run mdfs disk remove to resume, or with "
-                      "--cancel to keep it",
-                      i, why));
+          fmt::format("the drain of disk {0} has stopped{1}: resume it with mdfs disk remove {2} {0}, or keep the disk "
+                      "with mdfs disk remove --cancel {2} {0}",
+                      i, why, shell_word(path)));
     }
   }
   return lines;

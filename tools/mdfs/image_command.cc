@@ -286,7 +286,8 @@ struct ExportArguments {
 Status choose_bits(const ExportArguments& arguments, const imagefile::ArrayInfo& array, imagefile::Metadata& metadata) {
   if (!arguments.bits) return {};
   if (!arguments.target.ends_with(".dpx") || array.type != geometry::ElementType::kU16)
-    return {Errc::kUsage, fmt::format("--bits {}: of u16 samples in a .dpx file", *arguments.bits)};
+    return {Errc::kUsage,
+            fmt::format("--bits {}: only .dpx files of u16 samples have a number of bits to choose", *arguments.bits)};
   metadata.blocks.erase(std::string(imagefile::kBitsBlock));
   if (*arguments.bits < 16) metadata.blocks.emplace(imagefile::kBitsBlock, std::to_string(*arguments.bits));
   return {};

@@ -128,9 +128,9 @@ TEST(CopiesTest, WindowsWithALostDiskCostWhatTheEnumerationPromises) {
     unsigned k;
     double degraded, slower;
   };
-  for (const Row& row : {Row{3, 1.00, 1.49}, Row{4, 1.00, 1.33}, Row{5, 1.01, 1.24}, Row{6, 1.01, 1.20},
-                         Row{7, 1.02, 1.16}, Row{8, 1.02, 1.14}, Row{10, 1.03, 1.11}, Row{12, 1.04, 1.09},
-                         Row{16, 1.08, 1.07}}) {
+  for (const Row& row :
+       {Row{3, 1.00, 1.49}, Row{4, 1.00, 1.33}, Row{5, 1.01, 1.24}, Row{6, 1.01, 1.20}, Row{7, 1.02, 1.16},
+        Row{8, 1.02, 1.14}, Row{10, 1.03, 1.11}, Row{12, 1.04, 1.09}, Row{16, 1.08, 1.07}}) {
     const Measured found = measure(row.k, 1000);
     EXPECT_LE(found.degraded, row.degraded + 0.02) << row.k;
     EXPECT_LE(found.slower, row.slower + 0.03) << row.k;
