@@ -10,10 +10,11 @@ import re
 import sys
 
 LAYERS = ["base", "channel", "geometry", "layout", "format", "codec", "model", "device", "alloc", "store", "engine",
-          "volume", "maintenance", "views", "fuse", "sim"]
-# Layers that use fewer than all those below them. sim is used by programs alone.
+          "volume", "maintenance", "views", "fuse", "meter", "sim"]
+# Layers that use fewer than all those below them. meter and sim are used by programs alone.
 ONLY_USES = {"channel": {"base", "channel"}, "layout": {"base", "geometry", "layout"},
-             "sim": {"base", "geometry", "layout", "model", "sim"}}
+             "meter": {"base", "model", "meter"}, "sim": {"base", "geometry", "layout", "model", "sim"}}
+FOR_PROGRAMS = {"meter", "sim"}
 
 # The subfolders of src/engine: includes go down this list, too. Files of src/engine itself lie beside all of them.
 ENGINE_FOLDERS = ["cache", "strips", "map", "read", "write", "relocate"]
@@ -87,8 +88,8 @@ def check_include(layer, name, quoted, path):
             return f"{layer} may not include {folder}"
         if layer in LAYERS and LAYERS.index(folder) > LAYERS.index(layer):
             return f"{layer} lies below {folder} and may not include it"
-        if folder == "sim" and layer in LAYERS and layer != "sim":
-            return "only programs include sim"
+        if folder in FOR_PROGRAMS and layer in LAYERS and layer != folder:
+            return f"only programs include {folder}"
         return None
     if folder == "mdfs":
         return None

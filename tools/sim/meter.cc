@@ -1,15 +1,12 @@
 // mdfs-sim meter: transfers of a trace on a machine, counted as the Media Storage Meter does.
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/meter.h"
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "commands.h"
 #include "geometry/decompose.h"
+#include "meter/transfers.h"
 #include "plot.h"
 #include "traced_load.h"
 
@@ -30,11 +27,11 @@ std::optional<std::uint64_t> first_byte(const geometry::Geometry& image, const g
   return window.channel ? std::nullopt : std::optional(offset);
 }
 
-sim::MeteredBlock block_of(const TracedLoad& load, std::size_t entry) {
+meter::MeteredBlock block_of(const TracedLoad& load, std::size_t entry) {
   const sim::TraceEntry& asked = load.entries[entry];
   const model::TraceRequest& request = load.trace.requests[entry].request;
   const geometry::Geometry& image = *load.trace.images[asked.image].geometry;
-  sim::MeteredBlock block;
+  meter::MeteredBlock block;
   block.client = request.client;
   block.object = asked.image;
   block.write = asked.write;
@@ -49,43 +46,40 @@ sim::MeteredBlock block_of(const TracedLoad& load, std::size_t entry) {
 }
 
 // Over all replications.
-sim::MeterReading read_meter(const TracedLoad& load) {
-  std::vector<sim::MeteredBlock> blocks;
+meter::MeterReading read_meter(const TracedLoad& load) {
+  std::vector<meter::MeteredBlock> blocks;
   for (std::size_t i = 0; i < load.entries.size(); ++i) blocks.push_back(block_of(load, i));
-  sim::MeterReading reading;
+  meter::MeterReading reading;
   for (unsigned run = 0; run < load.replications; ++run) {
     for (std::size_t i = 0; i < blocks.size(); ++i) {
       const sim::TraceEntry& asked = load.entries[i];
       blocks[i].begin_s = asked.after ? std::max(asked.time_s, blocks[*asked.after].end_s) : asked.time_s;
       blocks[i].end_s = blocks[i].begin_s + load.result.delays_s[run * blocks.size() + i];
     }
-    sim::add_transfers(blocks, reading);
+    meter::add_transfers(blocks, reading);
   }
   return reading;
 }
 
 Status run_meter(const TraceOptions& options) {
   MDFS_TRY_ASSIGN(const TracedLoad load, run_trace(options));
-  const sim::MeterReading reading = read_meter(load);
+  const meter::MeterReading reading = read_meter(load);
   Report report(options, "meter", &load.systems.front());
   describe(options, load, report);
   report.columns({"transfers", "count", "blocks", "bytes", "bytes_per_s", "mean_latency_s", "max_latency_s"});
-  const std::array<std::pair<const char*, const sim::Transfers*>, 4> kinds = {{
-      {"sequential_read", &reading.sequential_read},
-      {"random_read", &reading.random_read},
-      {"sequential_write", &reading.sequential_write},
-      {"random_write", &reading.random_write},
-  }};
-  for (const auto& [name, transfers] : kinds) {
-    report.json()["transfers"][name] = {{"count", transfers->count},
-                                        {"blocks", transfers->blocks},
-                                        {"bytes", transfers->bytes},
-                                        {"bytes_per_s", transfers->rate()},
-                                        {"mean_latency_s", transfers->mean_latency_s()},
-                                        {"max_latency_s", transfers->most_latency_s}};
-    report.row({name, std::to_string(transfers->count), std::to_string(transfers->blocks),
-                std::to_string(transfers->bytes), number_text(transfers->rate()),
-                number_text(transfers->mean_latency_s()), number_text(transfers->most_latency_s)});
+  for (std::size_t i = 0; i < meter::kKinds; ++i) {
+    const auto kind = static_cast<meter::Kind>(i);
+    const meter::Transfers& transfers = reading.of(kind);
+    const char* const name = meter::name_of(kind);
+    report.json()["transfers"][name] = {{"count", transfers.count},
+                                        {"blocks", transfers.blocks},
+                                        {"bytes", transfers.bytes},
+                                        {"bytes_per_s", transfers.rate()},
+                                        {"mean_latency_s", transfers.mean_latency_s()},
+                                        {"max_latency_s", transfers.most_latency_s}};
+    report.row({name, std::to_string(transfers.count), std::to_string(transfers.blocks),
+                std::to_string(transfers.bytes), number_text(transfers.rate()), number_text(transfers.mean_latency_s()),
+                number_text(transfers.most_latency_s)});
   }
   report.resources(load.result.use);
   report.print();

@@ -1,12 +1,12 @@
 // Transfers of clients, against times worked out by hand.
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/meter.h"
+#include "meter/transfers.h"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
-namespace mdfs::sim {
+namespace mdfs::meter {
 namespace {
 
 MeteredBlock block(std::uint64_t client, std::uint64_t first_byte, double begin_s, double end_s, bool write = false) {
@@ -72,5 +72,19 @@ TEST(MeterTest, BytesThatAreApartNeverGoOn) {
   EXPECT_EQ(read({}).random_read.rate(), 0);
 }
 
+TEST(MeterTest, TheLatencyIsWhatTheBlocksDoNotTake) {
+  const TimedTransfer transfer{.sequential = true, .blocks = 2, .bytes = 200, .transfer_s = 2, .total_s = 3};
+  EXPECT_DOUBLE_EQ(transfer.latency_s(), 1);
+  EXPECT_EQ(kind_of(transfer), Kind::kSequentialRead);
+  Transfers sums;
+  sums.add(transfer);
+  Transfers twice = sums;
+  twice.add(sums);
+  EXPECT_EQ(twice.count, 2u);
+  EXPECT_DOUBLE_EQ(twice.rate(), 100) << "bytes by data transfer time, not by total time";
+  EXPECT_DOUBLE_EQ(twice.mean_latency_s(), 1);
+  EXPECT_DOUBLE_EQ(twice.most_latency_s, 1);
+}
+
 }  // namespace
-}  // namespace mdfs::sim
+}  // namespace mdfs::meter
