@@ -1,5 +1,5 @@
-// Fields of TOML files: every field known, every error with its line. For sources of this folder only: the library's
-// header is large.
+// Fields of TOML files: every field known, every error with its line. Include it from sources, never from
+// headers: the library's header is large.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
