@@ -14,21 +14,13 @@
 #include <utility>
 
 #include "mount.h"
+#include "support/interruption.h"
 #include "trace_file.h"
 
 namespace mdfs::tools {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-constexpr auto kLookForSignals = std::chrono::milliseconds(50);
-
-// Returns false if it was interrupted.
-bool wait_until(Clock::time_point time, const std::atomic<bool>& interrupted) {
-  while (!interrupted && Clock::now() < time)
-    std::this_thread::sleep_until(std::min(time, Clock::now() + kLookForSignals));
-  return !interrupted;
-}
 
 // What all clients share. The threads fill different elements of `seconds`.
 struct Run {

@@ -1,12 +1,10 @@
 // mdfs-sim compare: the same windows in the model and on a mount.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <signal.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -25,6 +23,7 @@
 #include "report.h"
 #include "sim/agreement.h"
 #include "sim/experiment.h"
+#include "support/interruption.h"
 #include "support/ranges.h"
 #include "volume.h"
 
@@ -35,27 +34,6 @@ constexpr unsigned kMaxWindows = 100'000;
 constexpr unsigned kReplications = 50;      // of a machine with randomness
 constexpr std::size_t kReadAgain = 10;      // windows
 constexpr const char* kTraceRow = "trace";  // in the column of sizes
-
-std::atomic<bool> interrupted{false};
-
-// Until the end of the command a signal only asks it to end, so that what was mounted is unmounted.
-class SignalGuard {
- public:
-  SignalGuard() {
-    struct sigaction action {};
-    action.sa_handler = [](int) { interrupted = true; };
-    for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &action, &before_[i]);
-  }
-  ~SignalGuard() {
-    for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before_[i], nullptr);
-  }
-  SignalGuard(const SignalGuard&) = delete;
-  SignalGuard& operator=(const SignalGuard&) = delete;
-
- private:
-  static constexpr std::array<int, 3> kSignals = {SIGINT, SIGTERM, SIGHUP};
-  std::array<struct sigaction, 3> before_{};
-};
 
 struct CompareOptions : SimOptions {
   std::string image;
@@ -207,8 +185,8 @@ Result<std::vector<double>> read_again(const std::string& path, std::span<const 
   const std::size_t count = std::min(readings.size(), std::max(kReadAgain, clients));
   std::vector<Reading> last(readings.end() - static_cast<std::ptrdiff_t>(count), readings.end());
   for (Reading& one : last) one.time_s = 0;
-  MDFS_TRY_ASSIGN([[maybe_unused]] const std::vector<double> once, timed_reads(path, last, interrupted));
-  return timed_reads(path, last, interrupted);
+  MDFS_TRY_ASSIGN([[maybe_unused]] const std::vector<double> once, timed_reads(path, last, Interruption::asked()));
+  return timed_reads(path, last, Interruption::asked());
 }
 
 Result<Comparison> compare(const CompareOptions& options, const std::string& size, std::span<const Reading> readings,
@@ -239,7 +217,7 @@ Result<Comparison> compare(const CompareOptions& options, const std::string& siz
   for (const std::vector<double>& run : simulate(subject.system, readings, options.seed, result.bottleneck))
     result.delays.simulated_s.push_back(counted(run, options.warm_up));
   MDFS_TRY_ASSIGN(const std::uint64_t late_before, mounted.late_requests());
-  MDFS_TRY_ASSIGN(const std::vector<double> measured, timed_reads(path, readings, interrupted));
+  MDFS_TRY_ASSIGN(const std::vector<double> measured, timed_reads(path, readings, Interruption::asked()));
   MDFS_TRY_ASSIGN(const std::uint64_t late_after, mounted.late_requests());
   result.late_requests = late_after - late_before;
   result.delays.measured_s = counted(measured, options.warm_up);
@@ -412,7 +390,7 @@ Status compare_image(const CompareOptions& options, const model::Machine& machin
 Status run_compare(const CompareOptions& options) {
   if (!options.out_of_place.empty())
     return Error{Errc::kUsage, options.out_of_place + " is for new volumes: leave it out with an image"};
-  const SignalGuard guard;
+  const Interruption interruption;
   MDFS_TRY_ASSIGN(const model::Machine machine, model::find_machine(options.machine));
   Report report(options, "compare", nullptr);
   report.json()["machine"] = {{"name", machine.name}, {"hash", model::hash_text(machine)}};
