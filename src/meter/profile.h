@@ -1,4 +1,4 @@
-// Access profiles: what the clients of a measurement ask of a filesystem. TOML, see mdfs-meter(1).
+// Access profiles: what the clients of a measurement ask of a filesystem. TOML, see mdfs-profile(5).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

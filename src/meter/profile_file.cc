@@ -176,12 +176,15 @@ Result<Profile> parse_profile(std::string_view text, const std::string& where) {
 }
 
 Result<std::string> profile_text(const std::string& name_or_path) {
-  for (const BuiltIn& profile : built_in_profiles())
+  std::string names;
+  for (const BuiltIn& profile : built_in_profiles()) {
     if (profile.name == name_or_path) return std::string(profile.toml);
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", profile.name);
+  }
   auto text = model::read_toml(name_or_path, kMostProfileBytes);
   if (!text.ok() && text.error().code == Errc::kNotFound)
-    return Error{Errc::kNotFound, fmt::format("{} is neither a profile (record, edit, playout, archive) nor a file",
-                                              printable(name_or_path))};
+    return Error{Errc::kNotFound, fmt::format("{} is neither a profile ({}) nor a file; see mdfs-profile(5)",
+                                              printable(name_or_path), names)};
   return text;
 }
 

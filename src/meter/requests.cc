@@ -24,8 +24,8 @@ Result<FileSet> files_within(const Profile& profile, unsigned clients, std::uint
   const std::uint64_t files = files_of(profile, profile.files, clients);
   const std::uint64_t file_bytes = std::min(profile.file_bytes, align_down(most_bytes / files, kAlignment));
   if (file_bytes < kAlignment)
-    return Error{Errc::kInvalidArgument, fmt::format("{} for {} files; each needs {} or more", format_size(most_bytes),
-                                                     files, format_size(kAlignment))};
+    return Error{Errc::kInvalidArgument, fmt::format("--size: {} for {} files; each needs {} or more",
+                                                     format_size(most_bytes), files, format_size(kAlignment))};
   return FileSet{profile.files, file_bytes};
 }
 

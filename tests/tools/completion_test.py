@@ -191,6 +191,8 @@ class Completion:
             "mdfs mount -o ro,no_": {"ro,no_grouping"},
             "mdfs mount -o ro,errors=z": {"ro,errors=zero"},
             "mdfs mount --options ca": {"cache=", "cached_images"},
+            "mdfs meter --profile ": {"record", "edit", "playout", "archive", FILE},
+            "mdfs meter a-f": {FILE},
             "mdfs image info a-f": {FILE},
             "mdfs window read a b -o a-f": {FILE},
             "mdfs-sim machine a-f": {FILE},

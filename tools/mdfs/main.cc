@@ -22,5 +22,6 @@ int main(int argc, char** argv) {
   mdfs::tools::add_disk_commands(app, action);
   mdfs::tools::add_scrub_commands(app, action);
   mdfs::tools::add_serve_command(app, action);
+  mdfs::tools::add_meter_command(app, action);
   return mdfs::tools::run_program(app, "mdfs", argc, argv, [&] { return action(); });
 }
