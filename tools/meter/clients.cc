@@ -34,8 +34,6 @@ double seconds_between(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
 }
 
-Error stopped() { return {Errc::kCancelled, "stopped by a signal"}; }
-
 // What all clients share.
 struct Shared {
   const ClientsRun& run;
@@ -80,7 +78,7 @@ class Client {
       if (planned.due_s) begins += duration_of(*planned.due_s);
       if (!planned.due_s && !first) begins = Clock::now() + duration_of(planned.think_s);
       if (!first && std::max(begins, Clock::now()) >= end) break;
-      if (!wait_until(begins, shared_.run.interrupted)) return stopped();
+      if (!wait_until(begins, shared_.run.interrupted)) return stopped_by_signal();
       MDFS_TRY(make(planned));
     }
     if (profile_.sync == meter::Sync::kEnd) MDFS_TRY(sync_all());
@@ -116,7 +114,7 @@ class Client {
   Status move_blocks(File& file, const meter::PlannedTransfer& planned, double& transfer_s) {
     if (planned.empties && ::ftruncate(file.fd(), 0) != 0) return from_errno(errno, file.name());
     for (std::uint64_t done = 0; done < planned.bytes; done += planned.block_bytes) {
-      if (shared_.run.interrupted) return stopped();
+      if (shared_.run.interrupted) return stopped_by_signal();
       const std::uint64_t bytes = std::min(planned.block_bytes, planned.bytes - done);
       const ConstBytes from = planned.write ? noise_.next(bytes) : ConstBytes();
       const Clock::time_point begun = Clock::now();

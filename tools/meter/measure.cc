@@ -43,7 +43,7 @@ struct Subject {
 Status measure_round(const Measurement& wanted, Subject& subject, unsigned round,
                      const std::atomic<bool>& interrupted) {
   if (!subject.next) return {};
-  MDFS_TRY(subject.place.begin(wanted.profile, wanted.drop_caches));
+  MDFS_TRY(subject.place.begin(wanted.profile, wanted.drop_caches, interrupted));
   MDFS_TRY_ASSIGN(const meter::Step step, run_clients({.profile = wanted.profile,
                                                        .place = subject.place,
                                                        .clients = *subject.next,

@@ -20,6 +20,7 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "meter/noise.h"
+#include "support/interruption.h"
 #include "support/progress.h"
 
 namespace mdfs::tools {
@@ -105,7 +106,7 @@ Status MeterPlace::fill(const meter::Profile& profile, const std::atomic<bool>& 
     if (!file.ok() && direct_ && file.error().code == Errc::kInvalidArgument) return no_direct(path_);
     if (!file.ok()) return file.error();
     for (std::uint64_t offset = 0; offset < file_bytes; offset += kFillBytes) {
-      if (interrupted) return Error{Errc::kCancelled, "stopped by a signal"};
+      if (interrupted) return stopped_by_signal();
       const std::uint64_t bytes = std::min(kFillBytes, file_bytes - offset);
       MDFS_TRY(file->write_at(offset, noise.next(bytes)));
       progress.add(bytes);
@@ -115,13 +116,13 @@ Status MeterPlace::fill(const meter::Profile& profile, const std::atomic<bool>& 
   return {};
 }
 
-Status MeterPlace::begin(const meter::Profile& profile, bool drop_caches) {
-  if (folder_) {
-    for (std::size_t i = 0; i < folder_->count() && profile.begin == meter::Begin::kEmpty; ++i) {
-      MDFS_TRY_ASSIGN(const File file, folder_->open(i, O_RDWR));
-      if (::ftruncate(file.fd(), 0) != 0) return from_errno(errno, file.name());
-    }
-    MDFS_TRY(folder_->sync());
+Status MeterPlace::begin(const meter::Profile& profile, bool drop_caches, const std::atomic<bool>& interrupted) {
+  // File by file: syncfs(2) does not reach filesystems in FUSE.
+  for (std::size_t i = 0; folder_ && i < folder_->count(); ++i) {
+    if (interrupted) return stopped_by_signal();
+    MDFS_TRY_ASSIGN(const File file, folder_->open(i, O_RDWR));
+    if (profile.begin == meter::Begin::kEmpty && ::ftruncate(file.fd(), 0) != 0) return from_errno(errno, file.name());
+    if (::fdatasync(file.fd()) != 0) return from_errno(errno, file.name());
   }
   if (!drop_caches) return {};
   MDFS_TRY(may_drop_caches());

@@ -26,9 +26,9 @@ class MeterPlace {
   // Makes the files, with random bytes if the profile wants them full. kNoSpace, before anything is written: they do
   // not fit. kCancelled soon after `interrupted` has become true.
   Status prepare(const meter::Profile& profile, const std::atomic<bool>& interrupted);
-  // Before each measurement: files that begin empty are made empty, all data are written back, and with `drop_caches`
-  // the kernel forgets what it has cached.
-  Status begin(const meter::Profile& profile, bool drop_caches);
+  // Before each measurement: files that begin empty are made empty, all files are flushed, and with `drop_caches` the
+  // kernel forgets what it has cached. kCancelled as of prepare().
+  Status begin(const meter::Profile& profile, bool drop_caches, const std::atomic<bool>& interrupted);
   // For reading, and unless the place is a file for writing.
   Result<File> open(const meter::Profile& profile, unsigned client, unsigned file) const;
   // Removes all that was made. The destructor does as well, without an error.

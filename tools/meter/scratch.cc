@@ -59,11 +59,6 @@ Result<File> ScratchFolder::open(std::size_t number, int flags) const {
   return File(fd, path_ + "/" + name);
 }
 
-Status ScratchFolder::sync() const {
-  if (::syncfs(folder_.fd()) != 0) return from_errno(errno, path_);
-  return {};
-}
-
 Status ScratchFolder::remove() {
   if (folder_.fd() < 0) return {};
   std::optional<Error> first;

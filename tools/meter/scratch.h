@@ -25,8 +25,6 @@ class ScratchFolder {
   Result<File> open(std::size_t number, int flags) const;
   std::size_t count() const { return count_; }
   const std::string& path() const { return path_; }
-  // Waits until all written data are on the disk.
-  Status sync() const;
   // As the destructor; an error names what stayed. Later calls do nothing.
   Status remove();
 

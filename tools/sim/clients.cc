@@ -43,7 +43,7 @@ void read_all(Run& run, MountedImage& image, const std::vector<std::size_t>& num
   for (const std::size_t number : numbers) {
     const auto at = run.begun + std::chrono::duration_cast<Clock::duration>(
                                     std::chrono::duration<double>(run.readings[number].time_s));
-    if (!wait_until(at, run.interrupted)) return run.fail({Errc::kCancelled, "stopped by a signal"});
+    if (!wait_until(at, run.interrupted)) return run.fail(stopped_by_signal());
     if (run.failed) return;
     const Result<double> seconds = image.timed_read(run.readings[number].window);
     if (!seconds.ok()) return run.fail(seconds.error());

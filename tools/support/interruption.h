@@ -8,6 +8,8 @@
 #include <atomic>
 #include <chrono>
 
+#include "base/error.h"
+
 namespace mdfs::tools {
 
 // While the object exists, SIGINT, SIGTERM and SIGHUP are only noted. One at a time, of the main thread; any thread may
@@ -26,6 +28,9 @@ class Interruption {
   static constexpr std::array<int, 3> kSignals = {SIGINT, SIGTERM, SIGHUP};
   std::array<struct sigaction, 3> before_{};
 };
+
+// The error of a command that ends because it was asked to.
+inline Error stopped_by_signal() { return {Errc::kCancelled, "stopped by a signal"}; }
 
 // Returns false, at most 50 ms late, if `interrupted` became true before that time.
 bool wait_until(std::chrono::steady_clock::time_point time, const std::atomic<bool>& interrupted);
