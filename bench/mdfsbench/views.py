@@ -7,6 +7,7 @@ mount. All that is read is compared.
 import contextlib
 import io
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -243,7 +244,7 @@ def tile_rows(context, windows, side):
     def tiles():
         begin = time.perf_counter()
         for y, x in corners:
-            read(f"{windows}/y{y}+{TILE},x{x}+{TILE}.jpg")
+            serve(f"{windows}/y{y}+{TILE},x{x}+{TILE}.jpg")
         return TILES / (time.perf_counter() - begin)
 
     def encoder():
@@ -263,6 +264,15 @@ def tile_rows(context, windows, side):
 def read(path):
     with open(path, "rb") as file:
         return file.read()
+
+
+def serve(path):
+    """As a web server reads: a size, then as many bytes."""
+    file = os.open(path, os.O_RDONLY)
+    try:
+        return os.read(file, os.fstat(file).st_size)
+    finally:
+        os.close(file)
 
 
 def huge_rows(context, source):
