@@ -172,7 +172,7 @@ Status make_volume(const Options& options) {
   NewFiles made;
   if (options.size) {
     MDFS_TRY_ASSIGN(std::uint64_t bytes, parse_size(*options.size, "--size"));
-    bytes = align_down(bytes, device::kAlignment);
+    if (bytes >= device::kAlignment) bytes = align_down(bytes, device::kAlignment);  // a smaller one is named as it is
     std::vector<store::DiskSize> planned;
     for (const std::string& path : options.disks) planned.push_back({path, bytes});
     MDFS_TRY(check_sizes(options, planned, format));

@@ -347,6 +347,8 @@ class Commands(MountTest):
         self.refused("not on", "volume", "status", "/tmp")
         self.refused("no command 'nonsense'; there are create, import", "image", "nonsense")
         self.refused("a command is missing", "image")
+        self.refused("no option '--verion'", "--verion")
+        self.refused("no option '--all'", "image", "--all")
         self.refused("is a directory", "image", "info", self.dir)
         self.refused("not on a mounted MDFS volume", "umount", "/tmp")
 

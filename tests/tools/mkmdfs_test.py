@@ -142,6 +142,7 @@ class Mkmdfs(unittest.TestCase):
 
     def test_a_size_that_cannot_be_is_named_with_its_range(self):
         self.refused("--size 1M: x: a size of 1048576 bytes; a disk must have at least 4194304", "--size", "1M", "x")
+        self.refused("--size 256: x: a size of 256 bytes; a disk must have at least", "--size", "256", "x")
         self.refused("--size 9000000T: x: a size of", "--size", "9000000T", "x")
         self.refused("--size 4000000T: x: ", "--sparse", "--size", "4000000T", "x")
         (self.folder / "text").write_bytes(b"x" * 1221)

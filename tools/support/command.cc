@@ -40,8 +40,10 @@ std::string explain(const CLI::App& app, const CLI::ParseError& problem) {
   while (!deepest->get_subcommands().empty()) deepest = deepest->get_subcommands().front();
   const auto commands = deepest->get_subcommands([](const CLI::App*) { return true; });
   if (commands.empty()) return problem.what();
-  for (const std::string& word : deepest->remaining())
+  const std::vector<std::string> rest = deepest->remaining();
+  for (const std::string& word : rest)
     if (!word.starts_with('-')) return fmt::format("there is no command '{}'; there are {}", word, names_of(commands));
+  if (!rest.empty()) return fmt::format("there is no option '{}'", rest.front());
   return fmt::format("a command is missing; there are {}", names_of(commands));
 }
 
