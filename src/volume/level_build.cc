@@ -104,7 +104,8 @@ Result<std::optional<LevelUse>> VolumeImpl::use_level(LevelJob& job, unsigned le
   return std::optional<LevelUse>(std::move(use));
 }
 
-Result<VolumeImpl::LevelState> VolumeImpl::read_level_once(Inode& inode, LevelJob& job, const LevelSink& sink) {
+Result<VolumeImpl::LevelState> VolumeImpl::read_level_once(Inode& inode, LevelJob& job, const LevelSink& sink,
+                                                           const std::function<Status(LevelUse)>& at_end) {
   const auto part_of = [&](std::uint64_t offset, std::uint64_t length) { return job.part_of(offset, length); };
   LevelGuard::Watch watch(inode.level_guard, job.levels[job.level].rank,
                           job.droppers(job.level, part_of(job.offset, job.length)), job.stop);
@@ -124,6 +125,11 @@ Result<VolumeImpl::LevelState> VolumeImpl::read_level_once(Inode& inode, LevelJo
     if (!read.ok()) return forget_unreadable(job, job.level, part_of(offset, piece.size()), read.error());
     MDFS_TRY(sink(offset, piece));
     done += piece.size();
+  }
+  if (at_end) {
+    MDFS_TRY_ASSIGN(std::optional<LevelUse> level, use_level(job, job.level));
+    if (!level) return LevelState::kCannotBeStored;
+    MDFS_TRY(at_end(std::move(*level)));
   }
   return watch.is_stale() ? LevelState::kChanged : LevelState::kBuilt;
 }

@@ -54,25 +54,21 @@ Result<std::unique_ptr<PinnedWindow>> VolumeImpl::pin_level(Ino ino, unsigned le
   return pinned;
 }
 
-// A writer under the window drops extents of the level. If none has begun since all of them were there, the version has
-// them all.
+// All of the window is read once: what cannot be read is built again, as for read_level(). If no writer has begun under
+// the window until the version is pinned, that has what was read.
 Result<VolumeImpl::LevelState> VolumeImpl::pin_level_once(Inode& image, LevelJob& job,
                                                           std::unique_ptr<PinnedWindow>& pinned) {
-  const geometry::SampleBox box = job.part_of(job.offset, job.length);
-  const LevelGuard::Watch watch(image.level_guard, job.levels[job.level].rank, job.droppers(job.level, box), job.stop);
-  MDFS_TRY_ASSIGN(const bool same, has_shape_of(job));
-  if (!same) return LevelState::kChanged;
-  MDFS_TRY_ASSIGN(const LevelState state, need_extents(job, job.level, box));
-  if (state != LevelState::kBuilt) return state;
-  MDFS_TRY_ASSIGN(std::optional<LevelUse> level, use_level(job, job.level));
-  if (!level) return LevelState::kCannotBeStored;
-  MDFS_TRY_ASSIGN(std::shared_ptr<engine::WindowVersion> version, engine_->pin_window(**level, job.window));
-  if (watch.is_stale()) return LevelState::kChanged;
-  engine_->start_window(**level, job.window);
-  level->only_hold();
-  pinned = std::make_unique<VersionOfVolume>(*this, job.set->objects[job.level - 1], image.ino, std::move(version),
-                                             std::move(level));
-  return LevelState::kBuilt;
+  MDFS_TRY_ASSIGN(const std::optional<LevelUse> begun, use_level(job, job.level));
+  if (begun) engine_->start_window(**begun, job.window);
+  const auto pin = [&](LevelUse level) -> Status {
+    MDFS_TRY_ASSIGN(std::shared_ptr<engine::WindowVersion> version, engine_->pin_window(*level, job.window));
+    level.only_hold();
+    pinned = std::make_unique<VersionOfVolume>(*this, job.set->objects[job.level - 1], image.ino, std::move(version),
+                                               std::move(level));
+    return {};
+  };
+  return read_level_once(
+      image, job, [](std::uint64_t, ConstBytes) { return Status(); }, pin);
 }
 
 Status VolumeImpl::read_pinned(Ino ino, Ino image, const engine::WindowVersion& version,

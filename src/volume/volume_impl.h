@@ -271,7 +271,9 @@ class VolumeImpl final : public MaintainedVolume {
   // Until one succeeds. False: the level is not stored, cannot be stored now, or changed in each attempt.
   Result<bool> attempt_level(Ino ino, const LevelBytes& bytes, unsigned most_attempts, const engine::Stop& stop,
                              const LevelAttempt& attempt);
-  Result<LevelState> read_level_once(Inode& inode, LevelJob& job, const LevelSink& sink);
+  // `at_end` is called when all bytes have been read, before the last look for writers.
+  Result<LevelState> read_level_once(Inode& inode, LevelJob& job, const LevelSink& sink,
+                                     const std::function<Status(LevelUse)>& at_end = {});
   Result<LevelState> pin_level_once(Inode& inode, LevelJob& job, std::unique_ptr<PinnedWindow>& pinned);
   Result<LevelState> need_extent(LevelJob& job, unsigned level, const geometry::Coord& extent);
   Result<LevelState> need_extents(LevelJob& job, unsigned level, const geometry::SampleBox& box);

@@ -285,6 +285,8 @@ struct ExportArguments {
 // DPX files have as many bits a sample as the files that the image was imported from, or as the user asks for.
 Status choose_bits(const ExportArguments& arguments, const imagefile::ArrayInfo& array, imagefile::Metadata& metadata) {
   if (!arguments.bits) return {};
+  if (*arguments.bits != 10 && *arguments.bits != 12 && *arguments.bits != 16)
+    return {Errc::kUsage, fmt::format("--bits {}: must be 10, 12 or 16", *arguments.bits)};
   if (!arguments.target.ends_with(".dpx") || array.type != geometry::ElementType::kU16)
     return {Errc::kUsage,
             fmt::format("--bits {}: only .dpx files of u16 samples have a number of bits to choose", *arguments.bits)};
@@ -380,7 +382,7 @@ void add_image_commands(CLI::App& app, Action& action) {
   command = noun->add_subcommand("export", "Write an image to an image file or a numbered sequence of files");
   command->add_flag("--force", exported->force, "Replace existing files");
   command->add_option("--bits", exported->bits, "Bits of a sample of a .dpx file: 10, 12 or 16 (default: as imported)")
-      ->check(CLI::IsMember({10u, 12u, 16u}));
+      ->check(whole_number(10, 16));
   command->add_option("PATH", exported->path, "Image on the mounted volume")->required();
   command
       ->add_option("DST", exported->target,

@@ -69,7 +69,7 @@ void add_image_options(CLI::App& command, SimOptions& options) {
                   "Stored size of a compressed image as a share of its bytes, 0.0001 to 2 (default: the image is raw)")
       ->check(number_from(1e-4, model::kMaxCompressedShare));
   command.add_option("--copies", options.copies, "Copies of each extent, on different disks: 1 or 2")
-      ->check(CLI::IsMember({1u, 2u}));
+      ->check(whole_number(1, 2));
   command
       .add_option("--lost-disk", options.lost_disk,
                   "With --copies 2: this disk is lost, and its extents are read from the others")

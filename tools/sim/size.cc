@@ -360,6 +360,8 @@ Status run_size(const SizeCommand& options) {
   report.parameter("plane_offset", or_null(options.plane_offset));
   report.parameter("filled", or_null(options.filled));
   report.parameter("compressed", or_null(options.compressed));
+  report.parameter("copies", options.copies);
+  report.parameter("lost_disk", or_null(options.lost_disk));
   report.parameter("cache_bytes", options.cache ? first.cache_bytes : trace_cache);
   report.parameter("seeks", options.seeks);
   report.parameter("windows", options.windows);

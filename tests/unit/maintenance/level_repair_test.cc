@@ -93,6 +93,19 @@ TEST_F(LevelRepairTest, AReaderOfADamagedLevelGetsTheLevelAndLeavesItWhole) {
   expect_levels();
 }
 
+TEST_F(LevelRepairTest, AWindowOfADamagedLevelIsBuiltAgainBeforeItIsPinned) {
+  damage(levels().levels[0].ino);
+  geometry::Window window;
+  for (unsigned axis = 0; axis < 2; ++axis) window.length[axis] = kSide / 2;
+  const auto pinned = volume().pin_level(image_, 1, window, 3, {});
+  ASSERT_OK(pinned);
+  ASSERT_TRUE(*pinned);
+  ByteVector bytes(expected_[0].size());
+  ASSERT_OK((*pinned)->read(0, bytes, {}));
+  EXPECT_EQ(bytes, expected_[0]);
+  expect_whole();
+}
+
 TEST_F(LevelRepairTest, ALevelIsBuiltFromADamagedOneBelow) {
   damage(levels().levels[1].ino);
   damage(levels().levels[2].ino);
