@@ -330,7 +330,7 @@ def first_picture(context, disks, side):
     readers.forget_pages()
     with context.mounted(disks) as mnt, served(context, mnt) as address:
         begin = time.perf_counter()
-        fetch(f"{address}/huge")
+        fetch(f"{address}/huge@/")
         fetch(f"{address}/huge@/dz.dzi")
         top = (side - 1).bit_length()
         level = next(level for level in range(top, 0, -1) if side >> (top - level) <= SCREEN)
