@@ -190,8 +190,8 @@ TEST(ZarrJson, AGroupHasTheSpacingAndTheUnitsThatAreKnown) {
     "coordinateTransformations":[{"type":"scale","scale":[0.5,1.0,0.25,1.0]}]}])"));
   geometry.unit = {"um", "s", "parsec"};  // of the wrong kind, or without a name there
   geometry.spacing = {1, 1, 1};
-  for (const auto& axis : parsed(zarr_group_json(geometry, {}))["attributes"]["ome"]["multiscales"][0]["axes"])
-    EXPECT_FALSE(axis.contains("unit"));
+  const auto group = parsed(zarr_group_json(geometry, {}));
+  for (const auto& axis : group["attributes"]["ome"]["multiscales"][0]["axes"]) EXPECT_FALSE(axis.contains("unit"));
   geometry.unit[2] = "\xff\xfe";  // no text: bytes of a user
   EXPECT_NO_THROW(parsed(zarr_group_json(geometry, {})));
 }
