@@ -205,7 +205,10 @@ Result<std::uint64_t> Engine::next_hole(OpenObject& object, std::uint64_t offset
 }
 
 Result<bool> Engine::is_written(OpenObject& object, const geometry::Coord& extent) {
-  return WrittenExtents(parts_->core, object).contains(extent);
+  MDFS_TRY_ASSIGN(const bool written, WrittenExtents(parts_->core, object).contains(extent));
+  // A record is in the tree before cached extents are exchanged: readers of the cache may still see the hole.
+  if (written) const std::lock_guard published(object.publishing);
+  return written;
 }
 
 Result<bool> Engine::any_written(OpenObject& object, const GridBox& box, const Stop& stop) {

@@ -116,7 +116,8 @@ class Engine final {
   Result<std::uint64_t> next_data(OpenObject& object, std::uint64_t offset);
   Result<std::uint64_t> next_hole(OpenObject& object, std::uint64_t offset);
 
-  // True if an extent of the grid has been written, dirty or not. All others are holes.
+  // True if an extent of the grid has been written, dirty or not; reads that begin after the call see it. All others
+  // are holes.
   Result<bool> is_written(OpenObject& object, const geometry::Coord& extent);
   // True if any extent in a box of the grid has been written. The cost does not depend on the size of the box.
   Result<bool> any_written(OpenObject& object, const GridBox& box, const Stop& stop);

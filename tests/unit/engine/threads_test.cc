@@ -34,6 +34,30 @@ Window window_at(std::uint64_t y, std::uint64_t x, std::uint64_t height, std::ui
   return window;
 }
 
+// A record is in the tree before cached extents are exchanged.
+TEST_P(EngineThreadsTest, AnExtentThatIsSaidToBeWrittenIsReadWithItsBytes) {
+  Setting setting;
+  setting.geometry = image_of(2, {64, 64}, {32, 32}, GetParam());
+  Bench bench(setting);
+  const Window window = window_at(0, 0, 64, 64);
+  const GridBox whole{{0, 0}, {2, 2}};
+  for (unsigned round = 1; round <= 300; ++round) {
+    const ByteVector bytes(64 * 64, static_cast<std::byte>(round % 255 + 1));
+    ASSERT_TRUE(bench.engine().drop_extents(bench.object(), whole, {}).ok());
+    ASSERT_EQ(bench.read_window(window), ByteVector(bytes.size()));  // the holes are in the cache
+    std::thread writer([&] { EXPECT_TRUE(bench.write_window(window, bytes).ok()); });
+    bool written = false;
+    while (!written) {
+      const auto answer = bench.engine().is_written(bench.object(), {1, 1});
+      ASSERT_TRUE(answer.ok());
+      written = *answer;
+    }
+    const ByteVector read = bench.read_window(window);
+    writer.join();
+    ASSERT_EQ(read, bytes) << round;
+  }
+}
+
 // As when a volume is unmounted as soon as its last request has ended. ThreadSanitizer is the judge.
 TEST(TaskPoolTest, APoolMayEndAsSoonAsTheTasksOfOthersHaveRun) {
   for (unsigned round = 0; round < 200; ++round) {
