@@ -78,6 +78,12 @@ class OpenObject : public std::enable_shared_from_this<OpenObject> {
     return geometry::extent_at(rank, shape_.grid(), page_box, place);
   }
   unsigned placement_disk(const geometry::Coord& extent) const;
+  // The byte of an extent at a place inside it.
+  std::uint32_t byte_at(const geometry::Coord& in_extent) const {
+    std::uint64_t byte = 0;
+    for (unsigned axis = 0; axis < rank; ++axis) byte = byte * shape_.extent[axis] + in_extent[axis];
+    return static_cast<std::uint32_t>(byte);
+  }
   // The offset in the canonical file of a byte of an extent; the byte must lie inside the array.
   std::uint64_t canonical_offset(const geometry::Coord& extent, std::uint32_t byte) const {
     return geometry::canonical_offset(shape_, extent, byte);

@@ -60,7 +60,6 @@ constexpr auto kLockGrace = std::chrono::seconds(5);
 // The time in which a daemon whose mount is gone must report it.
 constexpr int kTriesForEnd = 10;
 constexpr auto kBetweenTries = std::chrono::milliseconds(50);
-// Programs that have just ended may hold their files a moment longer.
 constexpr auto kPollStep = std::chrono::milliseconds(10);
 
 // Called when the mount is ready, with notices for the caller.

@@ -17,6 +17,7 @@
 namespace mdfs::fuse {
 namespace {
 
+// Programs that have just ended may hold their files a moment longer.
 constexpr std::chrono::milliseconds kBusyGrace{1000};
 constexpr std::chrono::milliseconds kAskStep{10};
 

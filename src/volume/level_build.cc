@@ -49,7 +49,7 @@ Result<bool> VolumeImpl::attempt_level(Ino ino, const LevelBytes& bytes, unsigne
     const std::uint64_t all = geometry::window_bytes(job.levels[job.level], job.window);
     job.length = bytes.length.value_or(all - std::min(all, job.offset));
     if (!inside(job.offset, job.length, all)) return Error{Errc::kInvalidArgument, "bytes outside the window"};
-    const Result<LevelState> state = attempt(*pin, job);
+    const Result<LevelState> state = attempt(job);
     if (!state.ok()) {
       if (state.error().code != Errc::kNotFound) return state.error();
       MDFS_TRY_ASSIGN(const bool same, has_shape_of(job));  // else the object of a level has been freed meanwhile
@@ -67,7 +67,7 @@ Result<bool> VolumeImpl::read_level(Ino ino, unsigned level, const geometry::Win
                                     std::uint64_t length, const LevelSink& sink, unsigned most_attempts,
                                     const engine::Stop& stop) {
   return attempt_level(ino, {level, window, offset, length}, most_attempts, stop,
-                       [&](Inode& image, LevelJob& job) { return read_level_once(image, job, sink); });
+                       [&](LevelJob& job) { return read_level_once(job, sink); });
 }
 
 // Nothing stored: false.
@@ -104,11 +104,10 @@ Result<std::optional<LevelUse>> VolumeImpl::use_level(LevelJob& job, unsigned le
   return std::optional<LevelUse>(std::move(use));
 }
 
-Result<VolumeImpl::LevelState> VolumeImpl::read_level_once(Inode& inode, LevelJob& job, const LevelSink& sink,
+Result<VolumeImpl::LevelState> VolumeImpl::read_level_once(LevelJob& job, const LevelSink& sink,
                                                            const std::function<Status(LevelUse)>& at_end) {
-  const auto part_of = [&](std::uint64_t offset, std::uint64_t length) { return job.part_of(offset, length); };
-  LevelGuard::Watch watch(inode.level_guard, job.levels[job.level].rank,
-                          job.droppers(job.level, part_of(job.offset, job.length)), job.stop);
+  LevelGuard::Watch watch(job.image.level_guard, job.levels[job.level].rank,
+                          job.droppers(job.level, job.part_of(job.offset, job.length)), job.stop);
   MDFS_TRY_ASSIGN(const bool same, has_shape_of(job));
   if (!same) return LevelState::kChanged;
   ByteVector piece;
@@ -116,13 +115,13 @@ Result<VolumeImpl::LevelState> VolumeImpl::read_level_once(Inode& inode, LevelJo
     MDFS_TRY(engine::stopped(job.stop));
     piece.resize(std::min(job.length - done, kPieceBytes));
     const std::uint64_t offset = job.offset + done;
-    MDFS_TRY_ASSIGN(const LevelState state, need_extents(job, job.level, part_of(offset, piece.size())));
+    MDFS_TRY_ASSIGN(const LevelState state, need_extents(job, job.level, job.part_of(offset, piece.size())));
     if (state != LevelState::kBuilt) return state;
     MDFS_TRY_ASSIGN(const std::optional<LevelUse> level, use_level(job, job.level));
     if (!level) return LevelState::kCannotBeStored;
     const Status read = engine_->read_window(**level, job.window, offset, piece, job.stop);
     if (watch.is_stale()) return LevelState::kChanged;
-    if (!read.ok()) return forget_unreadable(job, job.level, part_of(offset, piece.size()), read.error());
+    if (!read.ok()) return forget_unreadable(job, job.level, job.part_of(offset, piece.size()), read.error());
     MDFS_TRY(sink(offset, piece));
     done += piece.size();
   }

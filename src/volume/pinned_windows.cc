@@ -47,28 +47,28 @@ Result<std::unique_ptr<PinnedWindow>> VolumeImpl::pin_window(Ino ino, const geom
 Result<std::unique_ptr<PinnedWindow>> VolumeImpl::pin_level(Ino ino, unsigned level, const geometry::Window& window,
                                                             unsigned most_attempts, const engine::Stop& stop) {
   std::unique_ptr<PinnedWindow> pinned;
-  MDFS_TRY_ASSIGN(const bool found,
-                  attempt_level(ino, {level, window, 0, std::nullopt}, most_attempts, stop,
-                                [&](Inode& image, LevelJob& job) { return pin_level_once(image, job, pinned); }));
+  MDFS_TRY_ASSIGN(const bool found, attempt_level(ino, {level, window, 0, std::nullopt}, most_attempts, stop,
+                                                  [&](LevelJob& job) { return pin_level_once(job, pinned); }));
   if (!found) pinned.reset();
   return pinned;
 }
 
 // All of the window is read once: what cannot be read is built again, as for read_level(). If no writer has begun under
 // the window until the version is pinned, that has what was read.
-Result<VolumeImpl::LevelState> VolumeImpl::pin_level_once(Inode& image, LevelJob& job,
-                                                          std::unique_ptr<PinnedWindow>& pinned) {
-  MDFS_TRY_ASSIGN(const std::optional<LevelUse> begun, use_level(job, job.level));
-  if (begun) engine_->start_window(**begun, job.window);
+Result<VolumeImpl::LevelState> VolumeImpl::pin_level_once(LevelJob& job, std::unique_ptr<PinnedWindow>& pinned) {
+  {
+    MDFS_TRY_ASSIGN(const std::optional<LevelUse> level, use_level(job, job.level));
+    if (level) engine_->start_window(**level, job.window);
+  }
   const auto pin = [&](LevelUse level) -> Status {
     MDFS_TRY_ASSIGN(std::shared_ptr<engine::WindowVersion> version, engine_->pin_window(*level, job.window));
     level.only_hold();
-    pinned = std::make_unique<VersionOfVolume>(*this, job.set->objects[job.level - 1], image.ino, std::move(version),
-                                               std::move(level));
+    pinned = std::make_unique<VersionOfVolume>(*this, job.set->objects[job.level - 1], job.image.ino,
+                                               std::move(version), std::move(level));
     return {};
   };
   return read_level_once(
-      image, job, [](std::uint64_t, ConstBytes) { return Status(); }, pin);
+      job, [](std::uint64_t, ConstBytes) { return Status(); }, pin);
 }
 
 Status VolumeImpl::read_pinned(Ino ino, Ino image, const engine::WindowVersion& version,

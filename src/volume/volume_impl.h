@@ -261,7 +261,7 @@ class VolumeImpl final : public MaintainedVolume {
   // From an extent of the coarsest stored level on. Returns the one that is next; nothing: all are built.
   Result<std::optional<std::uint64_t>> build_levels_of(Ino ino, std::uint64_t from, const engine::Stop& pause,
                                                        const engine::Stop& stop);
-  using LevelAttempt = std::function<Result<LevelState>(Inode& image, LevelJob& job)>;
+  using LevelAttempt = std::function<Result<LevelState>(LevelJob& job)>;
   struct LevelBytes {  // of a window of a level
     unsigned level;
     const geometry::Window& window;
@@ -272,9 +272,9 @@ class VolumeImpl final : public MaintainedVolume {
   Result<bool> attempt_level(Ino ino, const LevelBytes& bytes, unsigned most_attempts, const engine::Stop& stop,
                              const LevelAttempt& attempt);
   // `at_end` is called when all bytes have been read, before the last look for writers.
-  Result<LevelState> read_level_once(Inode& inode, LevelJob& job, const LevelSink& sink,
+  Result<LevelState> read_level_once(LevelJob& job, const LevelSink& sink,
                                      const std::function<Status(LevelUse)>& at_end = {});
-  Result<LevelState> pin_level_once(Inode& inode, LevelJob& job, std::unique_ptr<PinnedWindow>& pinned);
+  Result<LevelState> pin_level_once(LevelJob& job, std::unique_ptr<PinnedWindow>& pinned);
   Result<LevelState> need_extent(LevelJob& job, unsigned level, const geometry::Coord& extent);
   Result<LevelState> need_extents(LevelJob& job, unsigned level, const geometry::SampleBox& box);
   engine::TaskPool& level_tasks();

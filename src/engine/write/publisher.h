@@ -21,7 +21,6 @@ struct StagedStrip {
 
 // An extent that keeps its first bytes.
 struct ShortenedExtent {
-  std::uint64_t index = 0;
   geometry::Coord coord{};
   std::uint32_t bytes = 0;  // of the decoded extent
 };

@@ -104,7 +104,8 @@ class Replacer {
   Result<std::uint64_t> next_size(OpenObject& object, std::uint64_t size_bytes, std::uint64_t most, bool may_free_rows,
                                   const Stop& stop);
   Status shrink_at_once(OpenObject& object, std::uint64_t size_bytes, const Stop& stop);
-  Status shrink_by(OpenObject& object, std::uint64_t size_bytes, Cut& cut, const Stop& stop);
+  // `shortens`: extents in strips are not written again. kBusy: some of them must be.
+  Status shrink_cells(OpenObject& object, std::uint64_t size_bytes, bool shortens, const Stop& stop);
   Status shrink_inline(OpenObject& object, std::uint64_t size_bytes);
   // Stages the extents that keep some bytes and lose others, with zeros for the lost bytes.
   Status cut_cell(OpenObject& object, std::uint64_t size_bytes, Cut& cut);

@@ -39,13 +39,6 @@ std::uint64_t band_end(const OpenObject& object, std::uint64_t byte) {
   return checked_mul(byte / band + 1, band).value_or(UINT64_MAX);
 }
 
-// Of a box inside an extent.
-std::uint32_t first_byte(const OpenObject& object, const geometry::Box& box) {
-  std::uint64_t byte = 0;
-  for (unsigned axis = 0; axis < object.rank; ++axis) byte = byte * object.array().extent[axis] + box.start[axis];
-  return static_cast<std::uint32_t>(byte);
-}
-
 }  // namespace
 
 Status Replacer::truncate(OpenObject& object, std::uint64_t size_bytes, const Stop& stop) {
@@ -125,7 +118,7 @@ Status Replacer::extend(OpenObject& object, std::uint64_t size_bytes) {
 
 struct Replacer::Cut {
   std::vector<Staged> staged;
-  bool shortens = true;                    // extents in strips, of which nothing is written again
+  bool shortens = false;                   // extents in strips, of which nothing is written again
   std::vector<ShortenedExtent> shortened;  // not staged
   store::Reservation reservation;
   std::uint64_t first_row = 0;  // of those that lose all
@@ -198,15 +191,14 @@ Status Replacer::shrink_at_once(OpenObject& object, std::uint64_t size_bytes, co
     small = !object.is_image() && !object.has_cells && size_bytes <= MDFS_MAX_INLINE;
   }
   if (small) return shrink_inline(object, size_bytes);
-  Cut cut;
-  const Status status = shrink_by(object, size_bytes, cut, stop);
-  if (status.ok() || status.error().code != Errc::kBusy) return status;
-  Cut whole;
-  whole.shortens = false;
-  return shrink_by(object, size_bytes, whole, stop);
+  Status status = shrink_cells(object, size_bytes, true, stop);
+  if (!status.ok() && status.error().code == Errc::kBusy) status = shrink_cells(object, size_bytes, false, stop);
+  return status;
 }
 
-Status Replacer::shrink_by(OpenObject& object, std::uint64_t size_bytes, Cut& cut, const Stop& stop) {
+Status Replacer::shrink_cells(OpenObject& object, std::uint64_t size_bytes, bool shortens, const Stop& stop) {
+  Cut cut;
+  cut.shortens = shortens;
   cut.first_row = ceil_div(size_bytes, object.grid_row_bytes());
   Status status;
   if (size_bytes % object.grid_row_bytes() != 0)
@@ -295,8 +287,8 @@ Result<bool> Replacer::shorten(OpenObject& object, const Staged& extent, const s
     if (cached->dirty) return false;
   }
   std::uint32_t kept = object.extent_bytes;
-  for (const geometry::Piece& piece : lost) kept = std::min(kept, first_byte(object, piece.in_extent));
-  cut.shortened.push_back({extent.index, extent.coord, kept});
+  for (const geometry::Piece& piece : lost) kept = std::min(kept, object.byte_at(piece.in_extent.start));
+  cut.shortened.push_back({extent.coord, kept});
   return true;
 }
 
@@ -372,8 +364,7 @@ Status Replacer::publish_cut(OpenObject& object, std::uint64_t size_bytes, Cut& 
   }
   for (const ShortenedExtent& shortened : cut.shortened) {
     Staged& outdated = cut.staged.emplace_back();
-    outdated.index = shortened.index;
-    outdated.coord = shortened.coord;
+    outdated.index = object.extent_index(shortened.coord);
   }
   exchange(object, cut.staged, false, [] {});
   reset_blocks(object, cut.first_row * object.extents_in_row(), UINT64_MAX, true);

@@ -53,12 +53,9 @@ geometry::Box with_padding(const OpenObject& object, const Transfer::Part& part)
 
 // From the first to the last byte of a box inside a cache block.
 ChangedBytes changed_by(const OpenObject& object, const geometry::Box& box) {
-  std::uint64_t first = 0, last = 0;
-  for (unsigned axis = 0; axis < object.rank; ++axis) {
-    first = first * object.array().extent[axis] + box.start[axis];
-    last = last * object.array().extent[axis] + box.start[axis] + box.length[axis] - 1;
-  }
-  return {static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(last + 1)};
+  geometry::Coord last = box.start;
+  for (unsigned axis = 0; axis < object.rank; ++axis) last[axis] += box.length[axis] - 1;
+  return {object.byte_at(box.start), object.byte_at(last) + 1};
 }
 
 // Bytes of the pages from the first to the last one of a range.
