@@ -28,6 +28,7 @@
 #include "support/command.h"
 #include "support/complete.h"
 #include "support/json_output.h"
+#include "support/memory.h"
 #include "support/progress.h"
 #include "support/streams.h"
 #include "support/text.h"
@@ -221,9 +222,7 @@ Result<store::CheckReport> check(const Options& options) {
 
 Status set_memory(Options& options) {
   if (options.memory.empty()) {
-    const long pages = ::sysconf(_SC_PHYS_PAGES), page_bytes = ::sysconf(_SC_PAGESIZE);
-    const std::uint64_t all = pages > 0 && page_bytes > 0 ? std::uint64_t(pages) * std::uint64_t(page_bytes) : 0;
-    options.memory_bytes = std::max(kLeastMemory, all / kMemoryShare);
+    options.memory_bytes = std::max(kLeastMemory, physical_memory_bytes() / kMemoryShare);
     return {};
   }
   MDFS_TRY_ASSIGN(options.memory_bytes, parse_size(options.memory, "--memory"));

@@ -19,6 +19,8 @@ std::optional<unsigned> least_broken(std::span<const Tried> tried) {
 
 }  // namespace
 
+std::string clients_text(unsigned clients) { return fmt::format("{} client{}", clients, clients == 1 ? "" : "s"); }
+
 std::string broken_limit(const Limits& limits, const Step& step, const Step* fewer) {
   const Tally& tally = step.tally;
   if (limits.late && tally.late_share() > *limits.late)
@@ -28,9 +30,9 @@ std::string broken_limit(const Limits& limits, const Step& step, const Step* few
     if (p99_s > *limits.p99_s) return fmt::format("p99: {:.4g} ms, above {:g} ms", p99_s * 1e3, *limits.p99_s * 1e3);
   }
   if (limits.gain && fewer != nullptr && step.rate() < fewer->rate() * (1 + *limits.gain))
-    return fmt::format("gain: {:+.1f} % over {} client{}, below {:g} %",
-                       fewer->rate() > 0 ? 100 * (step.rate() / fewer->rate() - 1) : 0.0, fewer->clients,
-                       fewer->clients == 1 ? "" : "s", 100 * *limits.gain);
+    return fmt::format("gain: {:+.1f} % over {}, below {:g} %",
+                       fewer->rate() > 0 ? 100 * (step.rate() / fewer->rate() - 1) : 0.0, clients_text(fewer->clients),
+                       100 * *limits.gain);
   return {};
 }
 

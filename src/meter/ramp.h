@@ -11,6 +11,8 @@
 
 namespace mdfs::meter {
 
+std::string clients_text(unsigned clients);  // "1 client", "2 clients"
+
 // The limit that a step breaks, with its value; empty if the step holds all limits. `fewer`: the step that holds them
 // with the most clients below those of `step`; null if there is none.
 std::string broken_limit(const Limits& limits, const Step& step, const Step* fewer);

@@ -12,8 +12,8 @@ void Tally::add(const TimedTransfer& transfer) {
 }
 
 void Tally::add(const Tally& others) {
-  for (std::size_t i = 0; i < kKinds; ++i) {
-    const auto kind = static_cast<Kind>(i);
+  for (const Kind kind : kAllKinds) {
+    const auto i = static_cast<std::size_t>(kind);
     transfers.of(kind).add(others.transfers.of(kind));
     totals[i].add(others.totals[i]);
     latencies[i].add(others.latencies[i]);
@@ -24,13 +24,13 @@ void Tally::add(const Tally& others) {
 
 std::uint64_t Tally::count() const {
   std::uint64_t sum = 0;
-  for (std::size_t i = 0; i < kKinds; ++i) sum += transfers.of(static_cast<Kind>(i)).count;
+  for (const Kind kind : kAllKinds) sum += transfers.of(kind).count;
   return sum;
 }
 
 std::uint64_t Tally::bytes() const {
   std::uint64_t sum = 0;
-  for (std::size_t i = 0; i < kKinds; ++i) sum += transfers.of(static_cast<Kind>(i)).bytes;
+  for (const Kind kind : kAllKinds) sum += transfers.of(kind).bytes;
   return sum;
 }
 

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 
-#include "base/checked.h"
 #include "base/text.h"
 
 namespace mdfs::meter {

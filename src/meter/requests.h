@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/checked.h"
 #include "meter/profile.h"
 #include "model/random.h"
 
@@ -33,7 +34,7 @@ struct PlannedTransfer {
   double think_s = 0;           // before it, but for the first
   std::optional<double> due_s;  // with a rate: from the start of the measurement
 
-  std::uint64_t blocks() const { return (bytes + block_bytes - 1) / block_bytes; }
+  std::uint64_t blocks() const { return ceil_div(bytes, block_bytes); }
 };
 
 // One client. One thread. The profile must outlive it.

@@ -81,6 +81,12 @@ const char* name_of(Kind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
+std::string title_of(Kind kind) {
+  std::string name = name_of(kind);
+  std::replace(name.begin(), name.end(), '_', ' ');
+  return name;
+}
+
 const Transfers& MeterReading::of(Kind kind) const {
   const std::array<const Transfers*, kKinds> all = {&sequential_read, &random_read, &sequential_write, &random_write};
   return *all[static_cast<std::size_t>(kind)];

@@ -8,10 +8,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 
 namespace mdfs::meter {
@@ -45,10 +47,13 @@ struct Transfers {
 };
 
 // The four kinds of transfers, in the order of reports.
-inline constexpr std::size_t kKinds = 4;
 enum class Kind : std::uint8_t { kSequentialRead, kRandomRead, kSequentialWrite, kRandomWrite };
+inline constexpr std::array kAllKinds = {Kind::kSequentialRead, Kind::kRandomRead, Kind::kSequentialWrite,
+                                         Kind::kRandomWrite};
+inline constexpr std::size_t kKinds = kAllKinds.size();
 Kind kind_of(const TimedTransfer& transfer);
-const char* name_of(Kind kind);  // "sequential_read"
+const char* name_of(Kind kind);   // "sequential_read"
+std::string title_of(Kind kind);  // "sequential read"
 
 struct MeterReading {
   Transfers sequential_read, random_read, sequential_write, random_write;

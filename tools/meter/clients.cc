@@ -17,6 +17,7 @@
 
 #include "base/text.h"
 #include "meter/noise.h"
+#include "meter/ramp.h"
 #include "meter/requests.h"
 #include "support/file.h"
 #include "support/interruption.h"
@@ -166,7 +167,7 @@ Status check_buffers(const meter::Profile& profile, unsigned clients) {
 }
 
 Result<meter::Step> run_clients(const ClientsRun& run) {
-  Progress progress(fmt::format("{}: {} client{}", run.place.path(), run.clients, run.clients == 1 ? "" : "s"), 0);
+  Progress progress(fmt::format("{}: {}", run.place.path(), meter::clients_text(run.clients)), 0);
   Shared shared{.run = run, .progress = progress, .mutex = {}};
   std::vector<Client> clients;
   clients.reserve(run.clients);

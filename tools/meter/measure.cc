@@ -2,14 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "meter/measure.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "meter/clients.h"
 #include "meter/place.h"
 #include "meter/ramp.h"
+#include "support/memory.h"
 
 namespace mdfs::tools {
 namespace {
@@ -66,10 +65,6 @@ Status measure_steps(const Measurement& wanted, std::vector<Subject>& subjects, 
   return {};
 }
 
-std::uint64_t memory_bytes() {
-  return static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-}
-
 // False: nothing is left to measure.
 bool choose_clients(const Measurement& wanted, std::vector<Subject>& subjects) {
   bool any = false;
@@ -104,7 +99,7 @@ Result<std::vector<MeasuredPlace>> measure(const Measurement& wanted, const std:
                         .is_file = subject.place.is_file(),
                         .files = subject.place.files(),
                         .bytes = subject.place.bytes(),
-                        .fits_memory = subject.place.bytes() < memory_bytes(),
+                        .fits_memory = subject.place.bytes() < physical_memory_bytes(),
                         .steps = std::move(subject.steps),
                         .held = held});
   }

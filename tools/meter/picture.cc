@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "meter/distribution.h"
+#include "meter/ramp.h"
 #include "meter/transfers.h"
 
 namespace mdfs::tools {
@@ -71,14 +72,12 @@ void add_times(sim::Figure& figure, std::span<const MeasuredPlace> places) {
   double most_ms = 0;
   for (const MeasuredPlace& place : places)
     for (const MeasuredStep& one : place.steps)
-      for (std::size_t kind = 0; kind < meter::kKinds; ++kind) {
-        const meter::Distribution& times = one.step.tally.totals[kind];
+      for (const meter::Kind kind : meter::kAllKinds) {
+        const meter::Distribution& times = one.step.tally.totals[static_cast<std::size_t>(kind)];
         if (times.count() == 0) continue;
-        std::string name = meter::name_of(static_cast<meter::Kind>(kind));
-        std::replace(name.begin(), name.end(), '_', ' ');
         const Style style = &place == &places.front() ? Style::kLine : Style::kDashed;
         figure.series.push_back(
-            cumulative(times, series_name(places, place, name), style, static_cast<unsigned>(kind)));
+            cumulative(times, series_name(places, place, meter::title_of(kind)), style, static_cast<unsigned>(kind)));
         most_ms = std::max(most_ms, std::min(times.percentile_s(kShownShare) * kBeyond, times.most_s()) * 1e3);
       }
   if (most_ms > 0) figure.x_max = most_ms;
@@ -92,7 +91,7 @@ sim::Figure meter_figure(const Measurement& wanted, std::span<const MeasuredPlac
   if (wanted.ramp) {
     add_ramp(figure, places);
   } else {
-    figure.title += fmt::format(", {} client{}", wanted.clients, wanted.clients == 1 ? "" : "s");
+    figure.title += ", " + meter::clients_text(wanted.clients);
     add_times(figure, places);
   }
   return figure;

@@ -125,7 +125,6 @@ Status MeterPlace::begin(const meter::Profile& profile, bool drop_caches, const 
     if (::fdatasync(file.fd()) != 0) return from_errno(errno, file.name());
   }
   if (!drop_caches) return {};
-  MDFS_TRY(may_drop_caches());
   MDFS_TRY_ASSIGN(File drop, File::open(kDropCaches, O_WRONLY));
   const std::string_view all = "3\n";
   return drop.write(as_bytes(all));

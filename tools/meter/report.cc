@@ -9,18 +9,21 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "meter/ramp.h"
 #include "meter/transfers.h"
 #include "support/command.h"
+#include "support/transfers_json.h"
 
 namespace mdfs::tools {
 namespace {
 
+using meter::clients_text;
 using meter::Distribution;
+using meter::kAllKinds;
 using meter::Kind;
 using meter::Transfers;
 using Json = nlohmann::ordered_json;
 
-constexpr std::array kAllKinds = {Kind::kSequentialRead, Kind::kRandomRead, Kind::kSequentialWrite, Kind::kRandomWrite};
 constexpr const char* kNothing = "-";
 
 std::string rate_text(double bytes_per_s) {
@@ -30,12 +33,7 @@ std::string time_text(double seconds) {
   if (seconds < 1e-3) return fmt::format("{:.3g} us", seconds * 1e6);
   return seconds < 1 ? fmt::format("{:.3g} ms", seconds * 1e3) : fmt::format("{:.3g} s", seconds);
 }
-std::string clients_text(unsigned clients) { return fmt::format("{} client{}", clients, clients == 1 ? "" : "s"); }
-std::string title_of(Kind kind) {
-  std::string name = meter::name_of(kind);
-  std::replace(name.begin(), name.end(), '_', ' ');
-  return name + "s";
-}
+std::string plural_of(Kind kind) { return meter::title_of(kind) + "s"; }
 
 // Rows of cells: the first column to the left, the others to the right.
 std::string table_text(const std::vector<std::vector<std::string>>& rows) {
@@ -81,7 +79,7 @@ std::string step_text(const meter::Step& step) {
     if (sums.count == 0) continue;
     const Distribution& totals = step.tally.totals[static_cast<std::size_t>(kind)];
     const Distribution& latencies = step.tally.latencies[static_cast<std::size_t>(kind)];
-    rows.push_back({title_of(kind), std::to_string(sums.count), rate_text(sums.rate()),
+    rows.push_back({plural_of(kind), std::to_string(sums.count), rate_text(sums.rate()),
                     time_text(sums.mean_latency_s()), time_text(latencies.percentile_s(0.99)),
                     time_text(sums.most_latency_s), time_text(totals.percentile_s(0.5)),
                     time_text(totals.percentile_s(0.99)), time_text(totals.most_s())});
@@ -133,7 +131,7 @@ std::vector<Compared> compare_steps(const meter::Step& first, const meter::Step&
     const Transfers &one = first.tally.transfers.of(kind), &other = second.tally.transfers.of(kind);
     if (one.count == 0 || other.count == 0) continue;
     const Distribution &times = first.tally.totals[index], &others = second.tally.totals[index];
-    const std::string name = meter::name_of(kind), title = title_of(kind);
+    const std::string name = meter::name_of(kind), title = plural_of(kind);
     all.push_back({name + "_bytes_per_s", title + ", rate of one", one.rate(), other.rate(), true});
     all.push_back({name + "_mean_latency_s", title + ", latency: mean", one.mean_latency_s(), other.mean_latency_s()});
     all.push_back({name + "_p50_s", title + ", time: p50", times.percentile_s(0.5), others.percentile_s(0.5)});
@@ -202,15 +200,9 @@ Json json_of(const MeasuredStep& one) {
                {"holds", one.broken.empty()}, {"broken", one.broken}};
   for (const Kind kind : kAllKinds) {
     const auto index = static_cast<std::size_t>(kind);
-    const Transfers& sums = step.tally.transfers.of(kind);
-    json["transfers"][meter::name_of(kind)] = {{"count", sums.count},
-                                               {"blocks", sums.blocks},
-                                               {"bytes", sums.bytes},
-                                               {"bytes_per_s", sums.rate()},
-                                               {"mean_latency_s", sums.mean_latency_s()},
-                                               {"max_latency_s", sums.most_latency_s},
-                                               {"latency_s", json_of(step.tally.latencies[index])},
-                                               {"time_s", json_of(step.tally.totals[index])}};
+    Json& transfers = json["transfers"][meter::name_of(kind)] = transfers_json(step.tally.transfers.of(kind));
+    transfers["latency_s"] = json_of(step.tally.latencies[index]);
+    transfers["time_s"] = json_of(step.tally.totals[index]);
   }
   return json;
 }

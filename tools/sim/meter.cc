@@ -8,6 +8,7 @@
 #include "geometry/decompose.h"
 #include "meter/transfers.h"
 #include "plot.h"
+#include "support/transfers_json.h"
 #include "traced_load.h"
 
 namespace mdfs::tools {
@@ -67,16 +68,10 @@ Status run_meter(const TraceOptions& options) {
   Report report(options, "meter", &load.systems.front());
   describe(options, load, report);
   report.columns({"transfers", "count", "blocks", "bytes", "bytes_per_s", "mean_latency_s", "max_latency_s"});
-  for (std::size_t i = 0; i < meter::kKinds; ++i) {
-    const auto kind = static_cast<meter::Kind>(i);
+  for (const meter::Kind kind : meter::kAllKinds) {
     const meter::Transfers& transfers = reading.of(kind);
     const char* const name = meter::name_of(kind);
-    report.json()["transfers"][name] = {{"count", transfers.count},
-                                        {"blocks", transfers.blocks},
-                                        {"bytes", transfers.bytes},
-                                        {"bytes_per_s", transfers.rate()},
-                                        {"mean_latency_s", transfers.mean_latency_s()},
-                                        {"max_latency_s", transfers.most_latency_s}};
+    report.json()["transfers"][name] = transfers_json(transfers);
     report.row({name, std::to_string(transfers.count), std::to_string(transfers.blocks),
                 std::to_string(transfers.bytes), number_text(transfers.rate()), number_text(transfers.mean_latency_s()),
                 number_text(transfers.most_latency_s)});
