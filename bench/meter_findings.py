@@ -23,6 +23,7 @@ import subprocess
 import sys
 
 from mdfsbench.context import Context, Failed, Skip, machine, run, say
+from mdfsbench.durable import format_btrfs, mounted_btrfs
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "mount"))
 import throttled_disks  # noqa: E402
@@ -83,20 +84,12 @@ class Mdfs(Filesystem):
 
 class Btrfs(Filesystem):
     def formatted(self):
-        run("mkfs.btrfs", "--quiet", "--force", "--data", "raid0", "--metadata", "raid1", *self.disks)
+        format_btrfs(self.disks)
         return self
 
-    @contextlib.contextmanager
     def mounted(self, cache=None):
-        mountpoint = self.context.new_path("btrfs")
-        mountpoint.mkdir()
         run("btrfs", "device", "scan", *self.disks)
-        run("mount", "-t", "btrfs", "-o", "noatime", self.disks[0], mountpoint)
-        try:
-            yield mountpoint
-        finally:
-            run("umount", mountpoint)
-            mountpoint.rmdir()
+        return mounted_btrfs(self.context, self.disks)
 
     def make(self, path, size):
         with open(path, "xb") as file:

@@ -99,11 +99,21 @@ def loops(context):
         yield [stack.enter_context(loop(context)) for _ in range(DISKS)]
 
 
-@contextlib.contextmanager
-def btrfs(context, disks):
+def format_btrfs(disks):
     """RAID 0, with its metadata twice, if there are several disks."""
     profiles = ["--data", "raid0", "--metadata", "raid1"] if len(disks) > 1 else []
     run("mkfs.btrfs", "--quiet", "--force", *profiles, *disks)
+
+
+@contextlib.contextmanager
+def btrfs(context, disks):
+    format_btrfs(disks)
+    with mounted_btrfs(context, disks) as mountpoint:
+        yield mountpoint
+
+
+@contextlib.contextmanager
+def mounted_btrfs(context, disks):
     mountpoint = context.new_path("btrfs")
     mountpoint.mkdir()
     run("mount", "-o", "noatime", disks[0], mountpoint)

@@ -101,16 +101,21 @@ def mdfs(context):
 
 @contextlib.contextmanager
 def ext4(context):
-    with loop(context) as device:
-        run("mkfs.ext4", "-q", "-F", device)
-        mnt = context.new_path("ext4")
-        mnt.mkdir()
-        run("mount", "-o", "noatime", device, mnt)
-        try:
-            yield mnt
-        finally:
-            run("umount", mnt)
-            mnt.rmdir()
+    with loop(context) as device, ext4_on(context, device) as mnt:
+        yield mnt
+
+
+@contextlib.contextmanager
+def ext4_on(context, device):
+    run("mkfs.ext4", "-q", "-F", device)
+    mnt = context.new_path("ext4")
+    mnt.mkdir()
+    run("mount", "-o", "noatime", device, mnt)
+    try:
+        yield mnt
+    finally:
+        run("umount", mnt)
+        mnt.rmdir()
 
 
 @contextlib.contextmanager

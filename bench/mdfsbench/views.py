@@ -19,7 +19,7 @@ import numpy as np
 from mdfsbench import cold, readers, table
 from mdfsbench.cold import throttled_disks
 from mdfsbench.context import Skip, run, say
-from mdfsbench.small import ext4
+from mdfsbench.small import ext4, ext4_on
 from mdfsbench.warm import picture
 
 GROUP = "views"
@@ -37,7 +37,7 @@ ROUNDS = 5
 
 
 def rows(context):
-    source = picture(context)
+    source, clients = picture(context), programs()
     crop = context.new_path("crop.npy")
     with contextlib.ExitStack() as stack:
         stack.enter_context(context.removed_after(crop))
@@ -49,11 +49,13 @@ def rows(context):
         found = []
         for extent in EXTENTS:
             context.mdfs("image", "import", "--quiet", "--codec", "zstd", "--extent", extent, crop, mnt / extent)
-            found += zarr_rows(context, f"{mnt / extent}@/ome.zarr", place / extent, extent)
+            found += zarr_rows(context, clients, f"{mnt / extent}@/ome.zarr", place / extent, extent)
         context.mdfs("image", "import", "--quiet", "--codec", "zstd", "--levels", "auto", crop, mnt / "picture")
         found += tiff_rows(context, f"{mnt / 'picture'}@/picture.tif", place / "picture.tif")
         found += tile_rows(context, f"{mnt / 'picture'}@/win", side)
-    return found + cold_rows(context, source) + huge_rows(context, source)
+    if "TensorStore" in clients:
+        found += cold_rows(context, source)
+    return found + huge_rows(context, source)
 
 
 # ---- Zarr
@@ -65,9 +67,13 @@ def by_zarr(group):
     return lambda: array[...]
 
 
-def by_tensorstore(group):
+def tensorstore_array(group):
     import tensorstore
-    array = tensorstore.open({"driver": "zarr3", "kvstore": {"driver": "file", "path": f"{group}/0"}}).result()
+    return tensorstore.open({"driver": "zarr3", "kvstore": {"driver": "file", "path": f"{group}/0"}}).result()
+
+
+def by_tensorstore(group):
+    array = tensorstore_array(group)
     return lambda: array.read().result()
 
 
@@ -92,11 +98,11 @@ def rate(read, expected=None):
     return array.nbytes / 1e6 / seconds
 
 
-def zarr_rows(context, view, copy, extent):
+def zarr_rows(context, clients, view, copy, extent):
     """The whole image from memory: a store is opened once, and keeps nothing itself."""
     run("cp", "-r", view, copy)
     found = []
-    for name, opened in programs().items():
+    for name, opened in clients.items():
         say(f"ome.zarr by {name}, extents {extent}")
         here, there = opened(str(view)), opened(str(copy))
         expected = there()
@@ -110,8 +116,6 @@ def zarr_rows(context, view, copy, extent):
 
 def cold_rows(context, source):
     """Regions of a Zarr view on slow disks, beside the same store on one of the disks."""
-    if "TensorStore" not in programs():
-        return []
     rates = {}
     try:
         size = source.bytes * 2 // COLD_DISKS + (512 << 20)
@@ -136,12 +140,9 @@ def cold_rows(context, source):
 
 def region_rate(context, group, source, regions=None):
     """MB/s of stored chunks, and the regions that were read: of channels, rows, columns."""
-    import tensorstore
     readers.forget_pages()
-    array = tensorstore.open({"driver": "zarr3", "kvstore": {"driver": "file", "path": f"{group}/0"}}).result()
-    chunk = array.chunk_layout.read_chunk.shape[-1]
-    side = min(REGION, source.shape[0] // 4)
-    side -= side % chunk
+    array = tensorstore_array(group)
+    _, side = sides(array, source)
     if regions is None:
         random = np.random.default_rng(5)
         corners = random.permutation((source.shape[0] // side) ** 2)[:2 if context.quick else COLD_REGIONS]
@@ -158,13 +159,16 @@ def region_rate(context, group, source, regions=None):
     return sum(region.nbytes for region in read) / 1e6 / seconds, regions
 
 
+def sides(array, source):
+    """Of a chunk, and of a region, which has whole chunks."""
+    chunk = array.chunk_layout.read_chunk.shape[-1]
+    side = min(REGION, source.shape[0] // 4)
+    return chunk, side - side % chunk
+
+
 def one_disk(context, disks, source, regions):
     """The store on the first disk: of the chunks those that are read."""
-    device, mnt = disks.paths[0], context.new_path("ext4")
-    run("mkfs.ext4", "-q", "-F", device)
-    mnt.mkdir()
-    run("mount", "-o", "noatime", device, mnt)
-    try:
+    with ext4_on(context, disks.paths[0]) as mnt:
         size = source.bytes * 3 // 2 + (256 << 20)
         with context.volume([context.new_path("disk")], size=size, sparse=True) as whole, \
                 context.mounted(whole) as view:
@@ -172,19 +176,14 @@ def one_disk(context, disks, source, regions):
             copy_chunks(f"{view / 'picture'}@/ome.zarr", mnt / "store", source, regions)
         run("sync", "-f", mnt)
         disks.throttle(cold.RATE, cold.IOPS)
-        return region_rate(context, mnt / "store", source, regions)[0]
-    finally:
-        disks.unthrottle()
-        run("umount", mnt)
-        mnt.rmdir()
+        try:
+            return region_rate(context, mnt / "store", source, regions)[0]
+        finally:
+            disks.unthrottle()
 
 
 def copy_chunks(view, store, source, regions):
-    import tensorstore
-    array = tensorstore.open({"driver": "zarr3", "kvstore": {"driver": "file", "path": f"{view}/0"}}).result()
-    chunk = array.chunk_layout.read_chunk.shape[-1]
-    side = min(REGION, source.shape[0] // 4)
-    side -= side % chunk
+    chunk, side = sides(tensorstore_array(view), source)
     for name in ("zarr.json", "0/zarr.json"):
         (store / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(f"{view}/{name}", store / name)
