@@ -93,6 +93,8 @@ std::vector<Rule> daemon_rules() {
       {"prctl", {SCMP_A0_32(SCMP_CMP_EQ, PR_SET_TIMERSLACK)}},
       {"sched_getaffinity"},
       {"sched_setaffinity", {SCMP_A0_64(SCMP_CMP_EQ, 0)}},
+      {"getpriority", {SCMP_A0_32(SCMP_CMP_EQ, PRIO_PROCESS), SCMP_A1_32(SCMP_CMP_EQ, 0)}},
+      {"setpriority", {SCMP_A0_32(SCMP_CMP_EQ, PRIO_PROCESS), SCMP_A1_32(SCMP_CMP_EQ, 0)}},
       // Its own limit on file sizes is read, never set.
       {"prlimit64", {SCMP_A0_64(SCMP_CMP_EQ, 0), SCMP_A1_32(SCMP_CMP_EQ, RLIMIT_FSIZE), SCMP_A2_64(SCMP_CMP_EQ, 0)}},
       {"sched_yield"},

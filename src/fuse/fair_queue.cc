@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fuse/fair_queue.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -14,8 +16,14 @@ constexpr std::chrono::milliseconds kLook{200};
 
 }  // namespace
 
-FairQueue::FairQueue(unsigned threads, unsigned share) : share_(share) {
-  for (unsigned i = 0; i < threads; ++i) threads_.emplace_back([this] { run(); });
+FairQueue::FairQueue(unsigned threads, unsigned share, int niceness) : share_(share) {
+  for (unsigned i = 0; i < threads; ++i) {
+    threads_.emplace_back([this, niceness] {
+      if (niceness > 0) [[maybe_unused]]
+        const int now = ::nice(niceness);  // of this thread; more is always allowed
+      run();
+    });
+  }
   watcher_ = std::thread([this] { cancel_ended(); });
 }
 

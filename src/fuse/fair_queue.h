@@ -29,7 +29,8 @@ class FairQueue {
     std::function<void()> cancel;  // answers instead of work(), if the caller ends before the job has begun
   };
 
-  FairQueue(unsigned threads, unsigned share);
+  // `niceness` is added to that of its threads (setpriority(2)): work that is to leave the processors to others.
+  FairQueue(unsigned threads, unsigned share, int niceness = 0);
   // Runs the queued jobs, then ends.
   ~FairQueue();
   FairQueue(const FairQueue&) = delete;

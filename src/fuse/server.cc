@@ -25,6 +25,8 @@ constexpr unsigned kSyncThreads = 16;
 constexpr unsigned kLongThreads = 8, kLongShare = 6;
 constexpr unsigned kRenderThreads = 3, kRenderShare = 2;  // each needs some 8 MiB
 constexpr unsigned kListThreads = 2, kListShare = 2;      // times what a list request needs in memory: doc/SAFETY.md
+// Lists take a processor for milliseconds, and an fsync wakes a dozen threads for microseconds each.
+constexpr int kListNiceness = 10;
 // Read-ahead, pages of mappings that are written back, and asynchronous direct requests that the kernel has
 // outstanding: half of the threads at most, so that a mapping alone does not keep all of them.
 constexpr unsigned kMaxBackground = 20;
@@ -264,7 +266,7 @@ void Server::run() {
   notified_replies_ = std::make_unique<NotifiedReplies>(*notify_queue_);
   long_queue_ = std::make_unique<FairQueue>(kLongThreads, kLongShare);
   sync_queue_ = std::make_unique<WorkQueue>(kSyncThreads);
-  list_queue_ = std::make_unique<FairQueue>(kListThreads, kListShare);
+  list_queue_ = std::make_unique<FairQueue>(kListThreads, kListShare, kListNiceness);
   render_queue_ = std::make_unique<FairQueue>(kRenderThreads, kRenderShare);
   trim_queue_ = std::make_unique<WorkQueue>(1);
   if (options_.channels) options_.channels->start(volume_, *render_queue_, staging(), options_.trace.get());

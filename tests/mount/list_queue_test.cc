@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -58,6 +59,7 @@ class ListQueueTest : public testing::Test {
     const unsigned now = ++under_way_;
     for (unsigned most = most_; most < now && !most_.compare_exchange_weak(most, now);) continue;
     ++entered_;
+    niceness_ = ::getpriority(PRIO_PROCESS, 0);
     bool stopped = false;
     while (!open_ && !stopped) {
       std::this_thread::sleep_for(kStep);
@@ -87,6 +89,7 @@ class ListQueueTest : public testing::Test {
 
   std::atomic<bool> open_{false};
   std::atomic<unsigned> under_way_{0}, most_{0}, entered_{0}, answered_{0};
+  std::atomic<int> niceness_{0};
   test::TempDir folder_;
   test::FakeVolume volume_;
   std::unique_ptr<Server> server_;
@@ -113,6 +116,12 @@ TEST_F(ListQueueTest, TwoListRequestsAreUnderWayHoweverManyCallersAsk) {
   open_ = true;
   ASSERT_TRUE(wait_until([&] { return answered_ == 64; }));
   EXPECT_EQ(most_, 2u);
+}
+
+TEST_F(ListQueueTest, ListRequestsLeaveTheProcessorsToOtherRequests) {
+  open_ = true;
+  ASSERT_EQ(ask(), 0);
+  EXPECT_GT(niceness_, ::getpriority(PRIO_PROCESS, 0));
 }
 
 TEST_F(ListQueueTest, AListRequestEndsWithItsCaller) {

@@ -11,6 +11,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -93,6 +94,7 @@ std::vector<Attempt> attempts(const std::string& folder) {
       {"chmod", [folder] { return ::chmod(folder.c_str(), 0777); }},
       {"io_uring_setup", [] { return ::syscall(SYS_io_uring_setup, 1, nullptr); }},
       {"io_uring_register", [] { return ::syscall(SYS_io_uring_register, 0, 0, nullptr, 0); }},
+      {"setpriority", [] { return ::syscall(SYS_setpriority, PRIO_PROCESS, 1, 0); }},
       {nullptr, [] { return static_cast<long>(::fork()); }},
   };
 }
@@ -134,6 +136,7 @@ TEST(CallFilter, TheDaemonMakesThreadsReadsFilesAndTakesMemory) {
     ::perror("as libfuse tells an error of the kernel's device");
     std::string said;
     std::thread([&] { said += std::string(std::size_t{64} << 20, 'x').substr(0, 1); }).join();
+    std::thread([&] { said += ::nice(3) == -1 ? "stays" : "nice"; }).join();
     char byte = 0;
     const int status_file = ::open("/proc/self/status", O_RDONLY | O_CLOEXEC);
     if (::read(status_file, &byte, 1) == 1) said += byte;
@@ -145,7 +148,7 @@ TEST(CallFilter, TheDaemonMakesThreadsReadsFilesAndTakesMemory) {
     for (const std::string& name : refused_calls()) said += ' ' + name;
     return said;
   });
-  EXPECT_EQ(outcome.said, "xNyu");
+  EXPECT_EQ(outcome.said, "xniceNyu");
   EXPECT_EQ(outcome.status, 0);
 }
 
