@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 import errno
 import json
+import mmap
 import os
 import shutil
 import struct
 import subprocess
+import threading
 import unittest
 
 import harness
@@ -149,6 +151,63 @@ class Tiff(harness.MountTest):
                 harness.run(harness.MDFS, "image", "levels", "--set", str(levels or "none"), self.at("scan"))
                 self.assertEqual(os.stat(tif).st_size, len(read_all(tif)))
                 self.same_pyramid(read_all(tif), data, levels)
+
+    def test_pages_that_the_kernel_keeps_follow_every_kind_of_write(self):
+        shape, random = (200, 320, 3), np.random.default_rng(8)
+        data = self.image("scan", shape[:2], channels=3, extent=(64, 64))
+        harness.run(harness.MDFS, "image", "levels", "--set", "2", self.at("scan"))
+        scan, tif = self.at("scan"), self.at("scan@/scan.tif")
+        kept, plain = os.open(tif, os.O_RDONLY), os.open(scan, os.O_RDWR)
+        bound = os.open(scan, os.O_RDWR)
+        # Its reads pass the kernel's pages by.
+        direct = os.open(tif, os.O_RDONLY | os.O_DIRECT)
+        size = os.fstat(kept).st_size
+        ended, failed = threading.Event(), []
+
+        def fill_pages():
+            pieces = np.random.default_rng(9)
+            while not ended.is_set():
+                os.pread(kept, 20_000, int(pieces.integers(0, size)))
+
+        def write(number, y, x, window):
+            rows, columns = window.shape[:2]
+            if number == 0:
+                write_all(f"{scan}@/win/y{y}+{rows},x{x}+{columns}.raw", window.tobytes())
+            elif number == 1:
+                for row in range(rows):
+                    os.pwrite(plain, window[row].tobytes(), ((y + row) * shape[1] + x) * 3)
+            elif number == 2:
+                harness.bind(bound, (y, x), (rows, columns))
+                os.pwrite(bound, window.tobytes(), 0)
+            else:
+                with mmap.mmap(plain, 0) as samples:
+                    for row in range(rows):
+                        at = ((y + row) * shape[1] + x) * 3
+                        samples[at:at + columns * 3] = window[row].tobytes()
+                    samples.flush()
+            data[y:y + rows, x:x + columns] = window
+
+        readers = [threading.Thread(target=fill_pages) for _ in range(2)]
+        for reader in readers:
+            reader.start()
+        try:
+            with mmap.mmap(kept, 0, prot=mmap.PROT_READ) as mapped:
+                for number in range(40):
+                    y, x = int(random.integers(0, 150)), int(random.integers(0, 250))
+                    write(number % 4, y, x, random.integers(0, 256, (50, 70, 3), dtype="u1"))
+                    newest = os.pread(direct, size, 0)
+                    for name, got in (("descriptor", os.pread(kept, size, 0)), ("mapping", mapped[:]),
+                                      ("open", read_all(tif))):
+                        if got != newest:
+                            failed.append((number, name))
+                    self.same_pyramid(newest, data, 2)
+        finally:
+            ended.set()
+            for reader in readers:
+                reader.join()
+            for fd in kept, plain, bound, direct:
+                os.close(fd)
+        self.assertEqual(failed, [])
 
     def test_each_of_several_pages_has_its_levels(self):
         data = np.random.default_rng(6).integers(0, 60000, (2, 3, 201, 155, 1), dtype="u2")
