@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/aligned_buffer.h"
 #include "base/check.h"
 #include "views/cut_view.h"
 #include "views/level_view.h"
@@ -26,13 +27,13 @@ class Rows {
 
   Status next(MutableBytes row) {
     if (at_ == filled_) {
-      MDFS_TRY(engine::stopped(stop_));
-      MDFS_TRY_ASSIGN(filled_, reader_.read(offset_, band_, stop_));
+      if (offset_ > 0) MDFS_TRY(engine::stopped(stop_));  // asking takes longer than a small window
+      MDFS_TRY_ASSIGN(filled_, reader_.read(offset_, band_.bytes(), stop_));
       offset_ += filled_;
       at_ = 0;
     }
     MDFS_CHECK(filled_ - at_ >= row.size());  // bands are whole rows
-    std::copy_n(band_.begin() + static_cast<std::ptrdiff_t>(at_), row.size(), row.begin());
+    std::copy_n(band_.data() + at_, row.size(), row.begin());
     at_ += row.size();
     return {};
   }
@@ -44,7 +45,7 @@ class Rows {
 
   View& reader_;
   const engine::Stop& stop_;
-  ByteVector band_;
+  AlignedBuffer band_;
   std::uint64_t offset_ = 0;  // of the window's bytes behind the band
   std::size_t at_ = 0, filled_ = 0;
 };
