@@ -38,6 +38,20 @@ def exif_block():
     return first + f_number
 
 
+def exif_of_a_camera():
+    """Big-endian EXIF with fields that few programs know: notes of the maker, and a number of 8 bytes."""
+    notes = bytes(range(200))
+    fields = [(0x829A, 12, 1, struct.pack(">d", 0.004)), (0x8827, 3, 1, None), (0x927C, 7, len(notes), notes)]
+    place = 8 + 2 + 12 + 4 + 2 + 12 * len(fields) + 4
+    entries, values = b"", b""
+    for tag, kind, count, value in fields:
+        at = struct.pack(">HH", 400, 0) if value is None else struct.pack(">I", place + len(values))
+        entries += struct.pack(">HHI", tag, kind, count) + at
+        values += value or b""
+    return struct.pack(">2sHIHHHII", b"MM", 42, 8, 1, 0x8769, 4, 1, 26) + bytes(4) + \
+        struct.pack(">H", len(fields)) + entries + bytes(4) + values
+
+
 PIXELS = bytes((x * 5 + y * 3 + c) & 0xFF for y in range(20) for x in range(30) for c in range(3))
 
 
@@ -91,6 +105,28 @@ class Metadata(harness.MountTest):
                     self.assertEqual(found[field], fields[field])
                 if ending != "jpg":
                     self.assertEqual(read_all(self.at(again)), PIXELS)
+
+    def test_exif_is_kept_byte_for_byte_and_exported_with_all_of_its_fields(self):
+        exif = exif_of_a_camera()
+        self.bring("plain", png_file(), "png")
+        jpeg = read_all(self.send("plain", "plain.jpg")[0])
+        segment = b"\xff\xe1" + struct.pack(">H", len(exif) + 8) + b"Exif\0\0" + exif
+        for name, source in (("jpg", jpeg[:2] + segment + jpeg[2:]), ("png", png_file(exif=exif))):
+            with self.subTest(name):
+                self.bring(name, source, name)
+                self.assertEqual(os.getxattr(self.at(name), "user.mdfs.meta.exif"), exif)
+                self.assertIn(bytes(range(200)), read_all(self.at(f"{name}@/{name}.tif")))
+                for ending in "jpg", "tif":
+                    target, said = self.send(name, f"{name}-again.{ending}")
+                    self.assertEqual(said, "")
+                    self.bring(f"{name}-{ending}", read_all(target), ending)
+                    again = os.getxattr(self.at(f"{name}-{ending}"), "user.mdfs.meta.exif")
+                    if ending == "jpg":
+                        self.assertEqual(again, exif)
+                        self.assertEqual(read_all(target).count(b"Exif\0\0"), 1)
+                    for value in bytes(range(200)), struct.pack("<d" if ending == "tif" else ">d", 0.004):
+                        self.assertEqual(again.count(value), 1)
+                    self.assertIn("400", self.meta(f"{name}-{ending}")["fields"].values())
 
     def test_a_format_without_a_place_is_named_with_what_it_leaves_out(self):
         self.bring("photo", png_file(icc_profile(3000), exif_block()), "png")

@@ -3,6 +3,7 @@
 #include "imagefile/checked_stream.h"
 
 #include <cerrno>
+#include <utility>
 
 namespace mdfs::imagefile {
 namespace {
@@ -52,7 +53,10 @@ void CheckedStream::put(ConstBytes bytes) {
     status_ = file_.write_at(at_, bytes);
     return;
   }
-  status_ = file_.write(bytes);
+  if (const auto change = std::exchange(change_start_, {}))
+    status_ = file_.write(as_bytes(change(bytes)));
+  else
+    status_ = file_.write(bytes);
   sequential_ += bytes.size();
 }
 

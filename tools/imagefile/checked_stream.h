@@ -4,7 +4,10 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "base/result.h"
 #include "support/file.h"
@@ -17,6 +20,9 @@ class CheckedStream {
  public:
   // `file` outlives the stream, and is written by nothing else meanwhile.
   static Result<std::unique_ptr<CheckedStream>> create(tools::File& file);
+
+  // Changes the first bytes that leave the buffer (256 KiB, or all) on their way into the file. Before the first write.
+  void change_start(std::function<std::string(ConstBytes)> change) { change_start_ = std::move(change); }
 
   std::FILE* stream() { return stream_.get(); }
   // The first error of what has left the stream's buffer.
@@ -37,8 +43,9 @@ class CheckedStream {
 
   tools::File& file_;
   Status status_;
-  std::uint64_t at_ = 0;                      // where the stream is
-  std::uint64_t sequential_ = 0;              // where the descriptor is
+  std::uint64_t at_ = 0;          // where the stream is
+  std::uint64_t sequential_ = 0;  // where the descriptor is, without what change_start() added
+  std::function<std::string(ConstBytes)> change_start_;
   std::unique_ptr<std::FILE, Close> stream_;  // closed first: closing writes
 };
 

@@ -8,15 +8,16 @@
 #include <algorithm>
 
 #include "imagefile/film_end.h"
-#include "imagefile/geo_fields.h"
 #include "imagefile/header.h"
 #include "imagefile/oiio.h"
 #include "imagefile/packed.h"
 #include "imagefile/picture_end.h"
+#include "imagefile/picture_exif.h"
 #include "imagefile/sequence.h"
 #include "imagefile/sgi_rows.h"
 #include "imagefile/stack_description.h"
 #include "imagefile/tiff_directory.h"
+#include "imagefile/tiff_fields.h"
 #include "imagefile/tiff_samples.h"
 #include "support/file.h"
 
@@ -57,6 +58,14 @@ Status check_palettes(ByteSource& bytes, const TiffFile& tiff, std::uint64_t fir
   return {};
 }
 
+// A block as it lies in the file, in place of what the library knows of it. Empty: the file has none.
+void keep_block(ImageSource& source, std::string_view name, std::string block) {
+  if (block.empty()) return;
+  Metadata metadata = source.metadata();
+  metadata.blocks.insert_or_assign(std::string(name), std::move(block));
+  source.set_metadata(std::move(metadata));
+}
+
 // OpenImageIO tells the shape, the type and the resolution. It reads the samples only where it changes them, because it
 // overlooks damage, and returns wrong samples of 64 bits.
 Result<std::unique_ptr<ImageSource>> open_tiff(const std::string& path, tools::File file, std::uint64_t size,
@@ -82,11 +91,9 @@ Result<std::unique_ptr<ImageSource>> open_tiff(const std::string& path, tools::F
   if (tiff.palette) MDFS_TRY(check_palettes(bytes, tiff, first, std::min(end, tiff.pages), file.name()));
   MDFS_TRY_ASSIGN(std::unique_ptr<ImageSource> source, open_oiio(path, options.page, facts));
   MDFS_TRY_ASSIGN(std::string geo, read_geo_fields(bytes, tiff, first));
-  if (!geo.empty()) {
-    Metadata metadata = source->metadata();
-    metadata.blocks.emplace(kGeoBlock, std::move(geo));
-    source->set_metadata(std::move(metadata));
-  }
+  MDFS_TRY_ASSIGN(std::string exif, read_exif_fields(bytes, tiff, first));
+  keep_block(*source, kGeoBlock, std::move(geo));
+  keep_block(*source, kExifBlock, std::move(exif));
   bool plain = true;
   std::optional<std::uint64_t> palette;  // a page that has one
   for (std::uint64_t page = first; page < end; ++page) {
@@ -133,6 +140,18 @@ Status check_picture(ConstBytes start, tools::File& file, std::uint64_t size) {
   return read_all(bytes);
 }
 
+Status keep_exif(ConstBytes start, tools::File& file, std::uint64_t size, ImageSource& source) {
+  FileBytes bytes(file, size);
+  std::string exif;
+  if (is_jpeg(start)) {
+    MDFS_TRY_ASSIGN(exif, read_jpeg_exif(bytes));
+  } else if (is_png(start)) {
+    MDFS_TRY_ASSIGN(exif, read_png_exif(bytes));
+  }
+  keep_block(source, kExifBlock, std::move(exif));
+  return {};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<ImageSource>> open_source(const std::string& path, const SourceOptions& options) {
@@ -158,7 +177,9 @@ Result<std::unique_ptr<ImageSource>> open_source(const std::string& path, const 
     MDFS_TRY(check_picture(start, file, size));
     PageFacts facts;
     facts.flatten = options.flatten;
-    return open_oiio(path, options.page, facts);
+    MDFS_TRY_ASSIGN(std::unique_ptr<ImageSource> source, open_oiio(path, options.page, facts));
+    MDFS_TRY(keep_exif(start, file, size, *source));
+    return source;
   }
   if (options.page) return Error{Errc::kUsage, path + ": a file of this kind has no pages"};
   MDFS_TRY_ASSIGN(const PackedHeader header, is_npy(start) ? parse_npy(start, path) : parse_pnm(start, path));

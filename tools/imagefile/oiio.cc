@@ -17,9 +17,10 @@
 #include "base/crc32c.h"
 #include "imagefile/band_source.h"
 #include "imagefile/checked_stream.h"
-#include "imagefile/geo_fields.h"
 #include "imagefile/oiio_metadata.h"
 #include "imagefile/oiio_module.h"
+#include "imagefile/picture_exif.h"
+#include "imagefile/tiff_fields.h"
 #include "support/pending_file.h"
 #include "support/text.h"
 
@@ -290,10 +291,13 @@ class OiioSink final : public ImageSink {
     band_.reserve(spec_.scanline_bytes() * kBandRows);
   }
 
-  // `rereads`: the library reads of the file what it has written.
-  Status open(bool rereads) {
-    if (output_->supports("ioproxy") && pages_ == 1 && !rereads) {
+  // `exif`: of a JPEG or TIFF file, in place of what the library writes of it.
+  Status open(std::string exif) {
+    exif_ = std::move(exif);
+    if (output_->supports("ioproxy") && pages_ == 1) {
       MDFS_TRY_ASSIGN(checked_, CheckedStream::create(file_.file()));
+      if (format() == "jpeg" && !exif_.empty())
+        checked_->change_start([this](ConstBytes start) { return with_exif(start, exif_); });
       proxy_.emplace(checked_->stream(), OIIO::Filesystem::IOProxy::Write);
       if (!output_->set_ioproxy(&*proxy_)) return failed();
     } else if (!file_.is_regular()) {
@@ -325,9 +329,9 @@ class OiioSink final : public ImageSink {
     MDFS_CHECK(pages_left_ == 0 && row_ == spec_.height && band_.empty());
     MDFS_TRY(guarded(file_.target(), [&] { return output_->close() ? Status() : failed(); }));
     MDFS_TRY(checked_ ? checked_->flush() : guarded(file_.target(), [&] { return read_back(); }));
-    if (!geo_fields_.empty()) {
+    if (format() == "tiff" && !(geo_fields_.empty() && exif_.empty())) {
       MDFS_TRY_ASSIGN(tools::File file, tools::File::open(file_.path(), O_RDWR));
-      MDFS_TRY(add_geo_fields(file, geo_fields_));
+      MDFS_TRY(add_fields(file, geo_fields_, exif_));
     }
     return file_.commit();
   }
@@ -410,7 +414,7 @@ class OiioSink final : public ImageSink {
   std::uint32_t checksum_ = 0;  // of all samples, without proxy_
   int row_ = 0;
   ByteVector band_;
-  std::string geo_fields_;
+  std::string geo_fields_, exif_;
 };
 
 // Lossless formats, and JPEG, which users expect to be lossy. Others (GIF, WebP, HEIC, ICO, HDR, RLA) change samples of
@@ -540,15 +544,21 @@ Result<std::unique_ptr<ImageSink>> create(const std::string& path, const ArrayIn
       else
         held.blocks.emplace(block, bytes);
     }
+    const bool is_jpeg_file = std::string_view(output->format_name()) == "jpeg";
+    std::string exif = held.blocks.contains(kExifBlock) ? held.blocks.at(std::string(kExifBlock)) : std::string();
+    const bool too_long = is_jpeg_file && exif.size() > kMostJpegExifBytes;
+    if (too_long) held.blocks.erase(std::string(kExifBlock));
+    if (too_long) exif.clear();
     put_metadata(held, spec);
+    if (!exif.empty()) erase_exif_directories(spec);
     put_resolution(output->format_name(), array, spec);
     const bool is_tiff = std::string_view(output->format_name()) == "tiff";
     if (is_tiff && needs_big_tiff(array)) spec.attribute("tiff:bigtiff", 1);
     auto sink = std::make_unique<OiioSink>(std::move(file), std::move(output), std::move(spec), array, pages, bits);
-    // The writer of TIFF reads its directory again before it writes one of EXIF.
-    MDFS_TRY(sink->open(held.blocks.contains(kExifBlock) && is_tiff));
+    MDFS_TRY(sink->open(exif));
     if (const auto geo = held.blocks.find(kGeoBlock); geo != held.blocks.end()) sink->add_when_finished(geo->second);
     for (std::string& block : dropped) sink->drop(std::move(block));
+    if (too_long) sink->drop(std::string(kExifBlock), "JPEG holds at most 64 KiB of it");
     for (std::string& block : invalid) sink->drop(std::move(block), "it is not a valid one of such samples");
     return std::unique_ptr<ImageSink>(std::move(sink));
   });

@@ -9,8 +9,8 @@
 
 #include "base/checked.h"
 #include "imagefile/byte_source.h"
-#include "imagefile/geo_fields.h"
 #include "imagefile/picture_header.h"
+#include "imagefile/tiff_fields.h"
 
 namespace mdfs::imagefile {
 namespace {
@@ -100,6 +100,16 @@ bool is_icc_of(std::string_view profile, int channels) {
     if (!inside(number(at + 4), number(at + 8), profile.size())) return false;
   }
   return true;
+}
+
+void erase_exif_directories(OIIO::ImageSpec& spec) {
+  OIIO::ImageSpec kept = spec;
+  kept.extra_attribs.clear();
+  for (const OIIO::ParamValue& field : spec.extra_attribs)
+    if (!starts_with(field, "Exif:") && !starts_with(field, "GPS:") && field.name() != "ExposureTime" &&
+        field.name() != "FNumber")
+      kept.extra_attribs.push_back(field);
+  spec = kept;
 }
 
 unsigned film_bits(std::string_view format, const OIIO::ImageSpec& spec, const Metadata& metadata) {

@@ -14,6 +14,8 @@ namespace mdfs::imagefile {
 // TIFF has no end to its description: it is a block of its own, and belongs to all pages (`is_whole`).
 Metadata metadata_of(std::string_view format, OIIO::ImageSpec spec, bool is_whole);
 void put_metadata(const Metadata& metadata, OIIO::ImageSpec& spec);
+// Takes away what lies in the directories of EXIF and GPS, which the library writes in part.
+void erase_exif_directories(OIIO::ImageSpec& spec);
 // True if libpng takes the bytes for an ICC profile of a picture with so many channels.
 bool is_icc_of(std::string_view profile, int channels);
 // True if the library was found to write this block in this format, or MDFS adds the block.

@@ -392,8 +392,12 @@ Result<std::vector<TiffChunk>> read_tiff_chunks(ByteSource& bytes, const TiffFil
   return chunks;
 }
 
-Result<std::vector<TiffValues>> read_tiff_values(ByteSource& bytes, const TiffFile& file, std::uint64_t page,
-                                                 std::span<const std::uint16_t> tags) {
+namespace {
+
+// Those that `wants` takes, of a tag and a number of bytes.
+template <typename Wants>
+Result<std::vector<TiffValues>> read_values(ByteSource& bytes, const TiffFile& file, std::uint64_t page,
+                                            const Wants& wants) {
   const TiffForm form = tiff_form(file.wide);
   const auto number = [&](std::uint64_t at, std::size_t length) -> Result<std::uint64_t> {
     std::array<std::byte, 8> value{};
@@ -410,9 +414,9 @@ Result<std::vector<TiffValues>> read_tiff_values(ByteSource& bytes, const TiffFi
     MDFS_TRY_ASSIGN(const std::uint64_t tag, number(at, 2));
     MDFS_TRY_ASSIGN(const std::uint64_t type, number(at + 2, 2));
     MDFS_TRY_ASSIGN(values.count, number(at + 4, form.offset));
-    if (std::find(tags.begin(), tags.end(), tag) == tags.end() || type >= kTypeBytes.size()) continue;
+    if (type >= kTypeBytes.size()) continue;
     const auto length = checked_mul(values.count, kTypeBytes[type]);
-    if (!length || *length == 0) continue;
+    if (!length || *length == 0 || !wants(tag, *length)) continue;
     std::uint64_t place = at + 4 + form.offset;
     if (*length > form.offset) {
       MDFS_TRY_ASSIGN(place, number(place, form.offset));
@@ -431,6 +435,20 @@ Result<std::vector<TiffValues>> read_tiff_values(ByteSource& bytes, const TiffFi
   }
   std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.tag < b.tag; });
   return found;
+}
+
+}  // namespace
+
+Result<std::vector<TiffValues>> read_tiff_values(ByteSource& bytes, const TiffFile& file, std::uint64_t page,
+                                                 std::span<const std::uint16_t> tags) {
+  return read_values(bytes, file, page, [&](std::uint64_t tag, std::uint64_t) {
+    return std::find(tags.begin(), tags.end(), tag) != tags.end();
+  });
+}
+
+Result<std::vector<TiffValues>> read_all_tiff_values(ByteSource& bytes, const TiffFile& file, std::uint64_t page,
+                                                     std::uint64_t most) {
+  return read_values(bytes, file, page, [&](std::uint64_t, std::uint64_t length) { return length <= most; });
 }
 
 }  // namespace mdfs::imagefile

@@ -88,5 +88,8 @@ struct TiffValues {
 // The fields of a directory with these tags, ascending. Passes over what lies outside of the bytes.
 Result<std::vector<TiffValues>> read_tiff_values(ByteSource& bytes, const TiffFile& file, std::uint64_t page,
                                                  std::span<const std::uint16_t> tags);
+// All fields of a directory; longer ones than `most` bytes are passed over.
+Result<std::vector<TiffValues>> read_all_tiff_values(ByteSource& bytes, const TiffFile& file, std::uint64_t page,
+                                                     std::uint64_t most);
 
 }  // namespace mdfs::imagefile
