@@ -58,8 +58,7 @@ void finish_virtual(fuse_req_t req, std::shared_ptr<const Node> node, fuse_file_
   auto opened = reading(req, [&] { return open_view(server, std::move(node), info.flags, caller, stop_of(req)); });
   if (!opened.ok()) return reply_error(req, opened.error());
   Handle& handle = **opened;
-  const bool shares_pages = handle.view->may_cache() && (!handle.view->keeps_version() || !server.maps_direct_files());
-  handle.direct = can_write(info.flags) || !shares_pages;
+  handle.direct = can_write(info.flags) || server.maps_direct_files() || !handle.view->may_cache();
   info.direct_io = handle.direct;
   info.noflush = !can_write(info.flags);
   const Ino image = handle.ino;

@@ -29,7 +29,6 @@ class TiffView final : public View {
   // By the layout of that version.
   Result<std::size_t> read_newest(std::uint64_t offset, MutableBytes into, const engine::Stop& stop = {}) override;
   bool may_cache() const override { return true; }
-  bool keeps_version() const override { return false; }
   bool may_compute(std::uint64_t offset, std::size_t bytes) const override {
     return layout_.has_levels() && offset < layout_.image_offset() && offset + bytes > layout_.data_offset();
   }

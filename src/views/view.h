@@ -32,8 +32,6 @@ class View {
   }
   // True if the kernel may keep pages: the size was exact before the view was opened, and the bytes follow the image.
   virtual bool may_cache() const { return false; }
-  // True if each descriptor keeps the version that it began with: pages, which all of them share, would mix versions.
-  virtual bool keeps_version() const { return true; }
   // True if a read of these bytes may compute samples, for which it reads others first.
   virtual bool may_compute(std::uint64_t /*offset*/, std::size_t /*bytes*/) const { return false; }
 };

@@ -10,12 +10,17 @@ namespace {
 
 constexpr std::chrono::milliseconds kBetweenLooks{20};  // at a waiting thread's stop
 
+// Boxes have only the axes of their rank. The shorter one stands for all places along the others.
+bool overlap(unsigned rank, const geometry::SampleBox& box, unsigned other_rank, const geometry::SampleBox& other) {
+  return geometry::overlap(std::min(rank, other_rank), box, other);
+}
+
 }  // namespace
 
 LevelGuard::Write::Write(LevelGuard& guard, unsigned rank, const geometry::SampleBox& box) : guard_(guard) {
   std::unique_lock lock(guard_.mutex_);
   entry_ = guard_.writers_.insert(guard_.writers_.end(), {box, rank});
-  const auto is_above = [&](const Watched& watched) { return geometry::overlap(rank, watched.box, box); };
+  const auto is_above = [&](const Watched& watched) { return overlap(watched.rank, watched.box, rank, box); };
   for (Watched& watched : guard_.watches_) watched.stale = watched.stale || is_above(watched);
   guard_.changed_.wait(lock, [&] {
     return std::none_of(guard_.watches_.begin(), guard_.watches_.end(),
@@ -34,7 +39,7 @@ LevelGuard::Watch::Watch(LevelGuard& guard, unsigned rank, const geometry::Sampl
   std::unique_lock lock(guard_.mutex_);
   const auto is_written = [&] {
     return std::any_of(guard_.writers_.begin(), guard_.writers_.end(),
-                       [&](const Writing& writing) { return geometry::overlap(rank, writing.box, box); });
+                       [&](const Writing& writing) { return overlap(writing.rank, writing.box, rank, box); });
   };
   bool stopped = false;
   while (is_written() && !stopped) {

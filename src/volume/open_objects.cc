@@ -81,7 +81,12 @@ Status OpenObjects::open(Inode& inode) {
   std::shared_ptr<const geometry::Geometry> geometry;
   std::shared_ptr<const LevelSet> levels;
   if (item.is_image()) {
-    MDFS_TRY_ASSIGN(spec.geometry, read_geometry(store_, inode.ino));
+    auto stored = read_geometry(store_, inode.ino);
+    if (!stored.ok()) {
+      MDFS_TRY(read_inode(store_, inode.ino));  // kNotFound: the object was freed between the two
+      return stored.error();
+    }
+    spec.geometry = std::move(*stored);
     spec.geometry->shape[0] = ceil_div(item.size, spec.geometry->slab_bytes());
     MDFS_TRY(geometry::check(*spec.geometry));
     geometry = std::make_shared<const geometry::Geometry>(*spec.geometry);

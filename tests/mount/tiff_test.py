@@ -152,7 +152,42 @@ class Tiff(harness.MountTest):
                 self.assertEqual(os.stat(tif).st_size, len(read_all(tif)))
                 self.same_pyramid(read_all(tif), data, levels)
 
-    def test_pages_that_the_kernel_keeps_follow_every_kind_of_write(self):
+    def test_an_open_file_keeps_its_layout(self):
+        data = self.image("film", (2, 150, 200), "u16", extent=(1, 64, 64))
+        film, tif = self.at("film"), self.at("film@/film.tif")
+        harness.run(harness.MDFS, "image", "levels", "--set", "1", film)
+
+        def append():
+            with open(film, "ab") as file:
+                file.write(data.tobytes() * 60)
+
+        def set_levels():
+            harness.run(harness.MDFS, "image", "levels", "--set", "none", film)
+
+        def describe():
+            os.setxattr(film, "user.mdfs.meta.description", b"words" * 2000)
+
+        for change in (append, describe, set_levels):
+            with self.subTest(change.__name__), open(tif, "rb", buffering=0) as file:
+                before = file.readall()
+                change()
+                self.assertEqual(os.pread(file.fileno(), len(before), 0), before)
+                self.assertNotEqual(read_all(tif), before)
+
+    def test_stacks_of_any_number_of_channels_come_back_from_an_exported_file(self):
+        for channels in range(1, 7):
+            for element in ("u8", "u16", "f32"):
+                with self.subTest(channels=channels, element=element):
+                    name = f"stack{channels}{element}"
+                    data = self.image(name, (3, 20, 30), element, channels, extent=(1, 16, 16))
+                    target = os.path.join(self.volume.folder, "stack.tif")
+                    harness.run(harness.MDFS, "image", "export", "--force", self.at(name), target)
+                    harness.run(harness.MDFS, "image", "import", "--quiet", "--axes",
+                                "zyxc" if channels > 1 else "zyx", target, self.at(f"{name}again"))
+                    self.assertEqual(read_all(self.at(f"{name}again")), data.tobytes())
+                    os.unlink(target)
+
+    def test_an_open_file_follows_every_kind_of_write(self):
         shape, random = (200, 320, 3), np.random.default_rng(8)
         data = self.image("scan", shape[:2], channels=3, extent=(64, 64))
         harness.run(harness.MDFS, "image", "levels", "--set", "2", self.at("scan"))

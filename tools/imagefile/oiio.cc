@@ -371,8 +371,9 @@ class OiioSink final : public ImageSink {
   // Does the file hold every sample that was written?
   Status read_back() {
     auto input = OIIO::ImageInput::create(std::string(format()));
-    OIIO::ImageSpec found;
-    if (!input || !input->open(file_.path(), found)) return incomplete();
+    OIIO::ImageSpec found, config;
+    config.attribute("oiio:UnassociatedAlpha", 1);  // as in open(): else colours are multiplied by what may be alpha
+    if (!input || !input->open(file_.path(), found, config)) return incomplete();
     std::uint64_t left = spec_.image_bytes() * pages_;
     OiioSource source(file_.target(), std::move(input), array_, 0);
     std::uint32_t checksum = 0;
