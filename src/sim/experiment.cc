@@ -22,7 +22,7 @@ void add_use(std::vector<ResourceUse>& sum, const std::vector<ResourceUse>& use,
   if (sum.empty()) {
     sum = use;
     for (ResourceUse& resource : sum)
-      for (InstanceUse& instance : resource.instances) instance = {};
+      for (InstanceUse& instance : resource.instances) instance = {.lost = instance.lost};
   }
   for (std::size_t i = 0; i < use.size(); ++i)
     for (std::size_t j = 0; j < use[i].instances.size(); ++j) {

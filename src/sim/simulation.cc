@@ -11,8 +11,13 @@ namespace mdfs::sim {
 
 double ResourceUse::mean_utilization() const {
   double sum = 0;
-  for (const InstanceUse& instance : instances) sum += instance.utilization;
-  return instances.empty() ? 0 : sum / static_cast<double>(instances.size());
+  unsigned count = 0;
+  for (const InstanceUse& instance : instances) {
+    if (instance.lost) continue;
+    sum += instance.utilization;
+    ++count;
+  }
+  return count == 0 ? 0 : sum / count;
 }
 
 double ResourceUse::max_utilization() const {
@@ -224,6 +229,7 @@ std::vector<ResourceUse> Simulation::use() const {
       one.mean_queue = span > 0 ? statistics.queue_area_s / span : 0;
       one.max_queue = statistics.max_queue;
       one.served = statistics.served;
+      one.lost = resources[i].per_disk && system_.setup().lost_disk == instance;
       use.instances.push_back(one);
     }
     result.push_back(std::move(use));

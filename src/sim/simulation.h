@@ -30,6 +30,7 @@ struct InstanceUse {
   double mean_queue = 0;  // waiting, not in service
   std::uint64_t max_queue = 0;
   std::uint64_t served = 0;
+  bool lost = false;  // of a lost disk: it serves nothing, and counts in no mean
 };
 // Use of all instances of a resource, by index.
 struct ResourceUse {

@@ -585,7 +585,7 @@ class SmallWindows(harness.MountTest):
         done = subprocess.run([*write, "y0+1025,x0+1024", "-"], input=bytes(1025 * 1024), capture_output=True,
                               check=False)
         self.assertNotEqual(done.returncode, 0)
-        for words in (b"scan: window y0+1025,x0+1024, 1 MiB: larger than max_window", b"max_window=1049600"):
+        for words in (b"scan: window y0+1025,x0+1024, 1 MiB: more than this mount", b"max_window=1049600"):
             self.assertIn(words, done.stderr)
         subprocess.run([*write, "y0+1024,x0+1024", "-"], input=bytes(1 << 20), check=True, stdout=subprocess.DEVNULL)
 

@@ -256,8 +256,10 @@ Error explained(const Error& error, const WriteArguments& arguments, std::uint64
     return {Errc::kTooBig,
             fmt::format("{}: window {}, {}: this process may write {} to a file (ulimit -f)", arguments.path,
                         arguments.spec, format_size(bytes), format_size(limit.rlim_cur))};
-  return {Errc::kTooBig, fmt::format("{}: window {}, {}: larger than max_window; mount with max_window={}",
-                                     arguments.path, arguments.spec, format_size(bytes), bytes)};
+  return {Errc::kTooBig,
+          fmt::format("{}: window {}, {}: more than this mount writes at once; mount with max_window={}, or with a "
+                      "larger cache, which limits the number of extents",
+                      arguments.path, arguments.spec, format_size(bytes), bytes)};
 }
 
 // Part after part to a descriptor that is bound to the window: the last one applies all of them, and what ends before

@@ -186,6 +186,7 @@ Result<meter::Step> run_clients(const ClientsRun& run) {
   }
   if (shared.error) return *shared.error;
   meter::Step step{.clients = run.clients};
+  step.measured_s = run.duration_s;  // clients that think have nothing to transfer at its end
   for (const Client& client : clients) {
     step.tally.add(client.tally());
     step.measured_s = std::max(step.measured_s, seconds_between(shared.begun, client.ended()));

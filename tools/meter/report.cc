@@ -263,8 +263,8 @@ Json meter_json(const Measurement& wanted, std::span<const MeasuredPlace> places
     Json one = {
         {"path", place.path},         {"filesystem", place.filesystem.empty() ? Json(nullptr) : Json(place.filesystem)},
         {"files", place.files.files}, {"file_bytes", place.files.file_bytes},
-        {"bytes", place.bytes},       {"most_clients_held", place.held},
-        {"steps", Json::array()}};
+        {"bytes", place.bytes},       {"fits_memory", place.fits_memory},
+        {"steps", Json::array()},     {"most_clients_held", place.held}};
     for (const MeasuredStep& step : place.steps) one["steps"].push_back(json_of(step));
     json["places"].push_back(std::move(one));
   }

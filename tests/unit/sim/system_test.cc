@@ -492,6 +492,25 @@ TEST(SystemTest, WithTwoCopiesALostDiskIsNotReadAndNoByteIsMissing) {
   }
 }
 
+TEST(SystemTest, ALostDiskCountsInNoUtilization) {
+  sim::Setup setup = fresh_setup();
+  setup.disks = 4;
+  setup.image = make_image("2048x2048", "128x128", true, 3).value();
+  setup.copies = 2;
+  setup.lost_disk = 2;
+  const System degraded = System::make(setup).value();
+  const RandomResult result = read_random(degraded, setup.image.shape, 1, 1);
+  for (const ResourceUse& use : result.use) {
+    if (use.name != "disk") continue;
+    ASSERT_EQ(use.instances.size(), 4u);
+    EXPECT_TRUE(use.instances[2].lost);
+    double sum = 0;
+    for (const InstanceUse& instance : use.instances) sum += instance.utilization;
+    EXPECT_EQ(use.instances[2].served, 0u);
+    EXPECT_DOUBLE_EQ(use.mean_utilization(), sum / 3);
+  }
+}
+
 TEST(SystemTest, CopiesThatAMachineCannotHaveAreRefused) {
   sim::Setup setup = fresh_setup();
   setup.disks = 4;
