@@ -81,6 +81,7 @@ struct mdfs_ioc_plan {
  * missing. */
 #define MDFS_IOC_LAYOUT_ROWS 200
 #define MDFS_IOC_LAYOUT_STRIP 1u /* row: bytes appended to a partial extent, in a strip */
+#define MDFS_IOC_LAYOUT_COPY 2u  /* row: the second copy of an extent */
 struct mdfs_ioc_layout {
   uint64_t next;       /* in/out: page; beyond the last one: count is 0 */
   uint32_t count;      /* out: rows filled */
@@ -140,7 +141,7 @@ struct mdfs_ioc_volume {
     uint64_t blocks, free_blocks;
     uint64_t device_bytes; /* of the device or file; of one that was truncated while mounted, the smallest size seen */
     uint64_t room_below_bytes; /* left in the filesystem below a file with holes; UINT64_MAX: no such limit */
-    char name[168];        /* of a longer path its end, after an ellipsis */
+    char name[168];            /* of a longer path its end, after an ellipsis */
     /* Of a disk that failed and is out, present or not, else 0: the last generation in which it took part, and the
      * time since when commits continue without it. */
     uint64_t out_generation;
@@ -324,11 +325,32 @@ struct mdfs_ioc_levels {
   uint32_t reduction;    /* in, set: MDFS_REDUCE_* of ondisk.h, or 0 for the present one; out, if there are levels */
   uint64_t reserved[4];
   struct {
-    uint64_t extents;      /* of the level */
-    uint64_t built;        /* that are stored; the others are built when they are read */
-    uint64_t stored_bytes; /* of their blocks */
-    uint64_t inode;        /* of the level itself, which has no name */
+    uint64_t extents;            /* of the level */
+    uint64_t built;              /* that are stored; the others are built when they are read */
+    uint64_t stored_bytes;       /* of their blocks */
+    uint64_t inode;              /* of the level itself, which has no name */
   } levels[MDFS_IOC_MAX_LEVELS]; /* out: level 1, 2, .. */
+};
+
+/* Second copies of the extents of an image. Of another file: of those that it has once it is an image; of a directory:
+ * of new files in it. */
+#define MDFS_IOC_PROTECTION_SHOW 0
+#define MDFS_IOC_PROTECTION_SET 1 /* needs the right to write, else EACCES; EOPNOTSUPP: the volume has one disk */
+struct mdfs_ioc_protection {
+  uint32_t struct_bytes; /* in: sizeof this structure */
+  uint32_t action;       /* in: MDFS_IOC_PROTECTION_SHOW or _SET */
+  uint32_t copies;       /* in, set: 1 or 2; out */
+  uint32_t is_image;     /* out */
+  /* out, of an image: what is stored now; zero in the request */
+  uint64_t extents;      /* that are stored */
+  uint64_t copied;       /* of these, with two copies on two disks that are there */
+  uint64_t stored_bytes; /* of the extents, once */
+  uint64_t copied_bytes;
+  uint64_t lost; /* extents of which no copy is on a disk that can be read */
+  uint64_t lost_bytes;
+  uint32_t in_strips;     /* 1: appended bytes lie in strips, which have one copy */
+  uint32_t is_converting; /* 1: the operation MDFS_OPERATION_PROTECT runs */
+  uint64_t reserved[4];
 };
 
 /* Makes an empty ordinary file an image (needs write access). Its size becomes that of the canonical bytes. */
@@ -356,6 +378,9 @@ struct mdfs_ioc_levels {
 #define MDFS_IOC_SYNC _IO(MDFS_IOC_MAGIC, 9)
 /* EINVAL on a file that is not an image. The answer is the state after the action. */
 #define MDFS_IOC_LEVELS _IOWR(MDFS_IOC_MAGIC, 16, struct mdfs_ioc_levels)
+/* The answer is the state after the action. Of an image, a change starts the operation MDFS_OPERATION_PROTECT, which
+ * converts what is stored. */
+#define MDFS_IOC_PROTECTION _IOWR(MDFS_IOC_MAGIC, 17, struct mdfs_ioc_protection)
 /* EINVAL on a file that is not an image. Covers data that have been written back. */
 #define MDFS_IOC_FRAGMENTATION _IOR(MDFS_IOC_MAGIC, 48, struct mdfs_ioc_fragmentation)
 /* On any file or directory. */

@@ -1,6 +1,5 @@
 /* The on-disk structures of an MDFS volume. doc/FORMAT.md is normative; a test compares the two.
- * All numbers are little endian. src/format decodes these structures field by field; no code casts disk bytes to
- * them. The declarations give their offsets and sizes.
+ * All numbers are little endian. src/format decodes these structures field by field; no code casts disk bytes.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef MDFS_ONDISK_H
 #define MDFS_ONDISK_H
@@ -54,7 +53,7 @@ extern "C" {
 
 /* ---- features: unknown bits mean, in turn: nothing; mount read-only; do not mount ---------------------------- */
 #define MDFS_COMPAT_KNOWN 0ull
-#define MDFS_RO_COMPAT_KNOWN MDFS_RO_COMPAT_LEVELS
+#define MDFS_RO_COMPAT_KNOWN (MDFS_RO_COMPAT_PROTECTION | MDFS_RO_COMPAT_LEVELS)
 #define MDFS_INCOMPAT_KNOWN (MDFS_INCOMPAT_RANK5 | MDFS_INCOMPAT_STRIPS | MDFS_INCOMPAT_CHECKSUM_RECORDS)
 /* Set when the first image with more than three axes is made. */
 #define MDFS_INCOMPAT_RANK5 (1ull << 4)
@@ -64,8 +63,9 @@ extern "C" {
 #define MDFS_INCOMPAT_CHECKSUM_RECORDS (1ull << 6)
 /* Set when the first image gets MDFS_KIND_LEVEL items: a writer removes extents of levels above what it changes. */
 #define MDFS_RO_COMPAT_LEVELS (1ull << 1)
-/* Reserved bits, set by no version yet. */
+/* Set when the first image is protected: extents may have MDFS_KIND_PARITY items, whose blocks are in use. */
 #define MDFS_RO_COMPAT_PROTECTION (1ull << 0)
+/* Reserved bits, set by no version yet. */
 #define MDFS_RO_COMPAT_SNAPSHOTS (1ull << 2)
 #define MDFS_RO_COMPAT_LEASE (1ull << 3)
 #define MDFS_INCOMPAT_CHECKSUMS (1ull << 0)
@@ -138,8 +138,7 @@ MDFS_STATIC_ASSERT(offsetof(struct mdfs_label, members) == 512, "label members")
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_label) == 4096, "label");
 
 /* ---- commit slot ------------------------------------------------------------------------------------------------ */
-/* Generation g uses ring slots 2 * (g mod 4) (prepared) and 2 * (g mod 4) + 1 (committed) of every label. A commit with
- * checksum records writes its prepared slot to the labels 0 and 2 only. */
+/* Generation g uses ring slots 2 * (g mod 4) (prepared) and 2 * (g mod 4) + 1 (committed) of the labels. */
 #define MDFS_SLOT_PREPARED 1u
 #define MDFS_SLOT_COMMITTED 2u
 
@@ -239,9 +238,8 @@ MDFS_STATIC_ASSERT(offsetof(struct mdfs_commit_slot, checksum_records) == 6144, 
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_commit_slot) == MDFS_SLOT_SIZE, "commit slot");
 
 /* ---- space pages ------------------------------------------------------------------------------------------------- */
-/* Level 0: 32768 bits, bit set = block in use; no header. Level n > 0: 256 entries for pages of level n - 1.
- * A page of any level has two places side by side; its parent's entry (the commit slot for the top) says which is
- * valid, its CRC and its free blocks. Pages of level 0 come first on the disk, then level 1, and so on. */
+/* Level 0: 32768 bits, bit set = block in use; no header. Level n > 0: 256 entries for pages of level n - 1. A page has
+ * two places; the entry above it names the valid one, its CRC and its free blocks. Level 0 comes first on the disk. */
 #define MDFS_BITS_PER_PAGE 32768u
 #define MDFS_ENTRIES_PER_PAGE 256u
 struct mdfs_space_entry {
@@ -272,8 +270,7 @@ struct mdfs_node_header {
 };
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_node_header) == 96, "node header");
 
-/* Interior node: item_count branches follow the header, in key order. key = smallest key below, except that the
- * first branch of a node may stand for anything smaller. */
+/* Interior node: item_count branches follow the header, in key order. key = smallest key below (first: or smaller). */
 struct mdfs_branch {
   struct mdfs_key key;
   struct mdfs_pointer pointer;
@@ -306,13 +303,13 @@ MDFS_STATIC_ASSERT(sizeof(struct mdfs_leaf_slot) == 32, "leaf slot");
 #define MDFS_KIND_ORPHAN 9u       /* (MDFS_OBJECT_VOLUME, ino): empty; unlinked, to be freed */
 #define MDFS_KIND_PLACEMENT 10u   /* (MDFS_OBJECT_VOLUME, id): mdfs_placement + tables */
 #define MDFS_KIND_EXTENT_RUNS 11u /* (ino, box index * 64 + place): mdfs_extent_run[]; only of scattered extents */
-/* Reserved, not written by this version: 12 to 15, 17, 21 to 23. */
+/* Reserved, not written by this version: 12, 13, 15, 17, 21, 23. */
 #define MDFS_KIND_SNAPSHOT 12u   /* (MDFS_OBJECT_VOLUME, id): a named root */
 #define MDFS_KIND_STRIP_COPY 13u /* (ino, box index * 256 + number): copies of a strip */
-#define MDFS_KIND_PARITY 14u     /* (ino, box index): groups of extents and their parities */
+#define MDFS_KIND_PARITY 14u     /* (ino, box index): mdfs_group_page, groups; a copy is the parity of one extent */
 #define MDFS_KIND_GROUP_REVERSE 15u
 #define MDFS_KIND_FILE_PARITY 21u /* (ino, first cell of a group): its members and parities */
-#define MDFS_KIND_PARITY_RUNS 22u /* (ino, box index): runs of scattered parities */
+#define MDFS_KIND_PARITY_RUNS 22u /* (ino, box index * 64 + lowest place of the group): mdfs_extent_run[] */
 #define MDFS_KIND_MOVED 23u       /* (MDFS_OBJECT_VOLUME, address): new places of shared blocks of a drained disk */
 #define MDFS_KIND_OPERATION 16u   /* (MDFS_OBJECT_VOLUME, MDFS_OPERATION_*): mdfs_operation, disks, error records */
 #define MDFS_KIND_ALIAS 17u       /* names of an inode, for path look-up by number */
@@ -337,10 +334,8 @@ struct mdfs_level {
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_level) == 16, "level");
 
 #define MDFS_KIND_SECRET 20u /* (MDFS_OBJECT_NONE, 0): mdfs_secret */
-
-/* The secret key of the hash of names. Random, made with the volume, never changed. */
 struct mdfs_secret {
-  uint8_t key[16];
+  uint8_t key[16]; /* of the hash of names: random, made with the volume, never changed */
 };
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_secret) == 16, "secret");
 
@@ -370,7 +365,9 @@ struct mdfs_inode {
   uint64_t data_generation; /* generation of the commit that last changed the data */
   uint64_t entries;         /* directories: names in it, without . and .. */
   uint32_t reach;           /* largest distance of a name's cookie from its first one; see mdfs_dirent */
-  uint8_t reserved[20];
+  uint8_t protection;       /* lost disks that the data survive: 0, or 1 with copies; a directory: of new names in it */
+  uint8_t group_members;    /* extents of a group; 1: copies; 0 without protection */
+  uint8_t reserved[18];
 };
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_inode) == 144, "inode");
 
@@ -423,8 +420,7 @@ struct mdfs_geometry {
 };
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_geometry) == 184, "geometry");
 
-/* A page holds the records of a box of extents (box shape: doc/FORMAT.md, from rank and record size). Bit i of
- * `present` is the extent at place i of the box (slowest axis first); present records follow in order of i. */
+/* The records of a box of extents, in order of the bits of `present`: places of the box, slowest axis first. */
 struct mdfs_extent_page {
   uint16_t record_bytes; /* 28 + size of the checksums, rounded up to 8 */
   uint16_t count;        /* present records */
@@ -444,8 +440,7 @@ struct mdfs_extent_record {
 };
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_extent_record) == 32, "extent record");
 
-/* A scattered extent: record.address is MDFS_SCATTERED, and the MDFS_KIND_EXTENT_RUNS item of the extent lists its
- * blocks in order. */
+/* A scattered extent (record.address is MDFS_SCATTERED): its MDFS_KIND_EXTENT_RUNS item lists its blocks in order. */
 #define MDFS_SCATTERED UINT64_MAX
 struct mdfs_extent_run {
   uint64_t address;
@@ -454,8 +449,27 @@ struct mdfs_extent_run {
 };
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_extent_run) == 16, "extent run");
 
-/* Appended bytes of extents of a page that are not consolidated yet: bytes [begin, begin + bytes) of each extent. The
- * parts lie one after another, each from a block on; a checksum for each block follows. */
+/* Groups of extents of a page: a mdfs_group and its mdfs_parity each. The parity of one extent is a copy of it. */
+struct mdfs_group_page {
+  uint16_t count;        /* of groups */
+  uint8_t checksum_type; /* MDFS_CHECKSUM_* */
+  uint8_t reserved[13];
+};
+MDFS_STATIC_ASSERT(sizeof(struct mdfs_group_page) == 16, "group page");
+struct mdfs_group {
+  uint64_t members;     /* bit i: the extent at place i of the page */
+  uint8_t parity_count; /* 1 */
+  uint8_t reserved[7];
+};
+MDFS_STATIC_ASSERT(sizeof(struct mdfs_group) == 16, "group");
+struct mdfs_parity {
+  uint64_t address; /* as of an extent record; MDFS_SCATTERED: the MDFS_KIND_PARITY_RUNS item has the runs */
+  uint64_t birth;   /* generation of the blocks */
+  uint32_t stored_bytes;
+  uint32_t reserved;
+};
+MDFS_STATIC_ASSERT(sizeof(struct mdfs_parity) == 24, "parity");
+/* Appended bytes [begin, begin + bytes) of extents of a page, one after another; checksums of the blocks follow. */
 struct mdfs_strip {
   uint64_t address; /* disk << 48 | block, of the first part */
   uint64_t birth;   /* as of an extent record */
@@ -469,8 +483,7 @@ struct mdfs_strip {
 };
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_strip) == 56, "strip");
 
-/* 128 KiB of an ordinary file: raw runs of blocks, ascending and disjoint; bytes without a run are a hole.
- * The last block of a file is zero beyond its end. */
+/* 128 KiB of an ordinary file: raw runs of blocks, ascending and disjoint; bytes without a run are a hole. */
 struct mdfs_file_cell {
   uint16_t run_count; /* 1..32 */
   uint16_t reserved[3];
@@ -492,8 +505,8 @@ MDFS_STATIC_ASSERT(sizeof(struct mdfs_file_run) == 32, "file run");
 /* disk = slot[(base + x + R[y mod K] + Q[z mod K] + fourth * v + fifth * w) mod K] for an extent (w, v, z, y, x), x
    fastest; an image has the last `rank` of these. Tables follow: uint16_t R[K], Q[K], slot[K]. */
 struct mdfs_placement {
-  uint16_t disks; /* k */
-  uint16_t slots; /* K */
+  uint16_t disks;  /* k */
+  uint16_t slots;  /* K */
   uint16_t fourth; /* below K; zero unless made for images of four or five axes */
   uint16_t fifth;
 };
@@ -504,6 +517,7 @@ MDFS_STATIC_ASSERT(sizeof(struct mdfs_placement) == 8, "placement");
 #define MDFS_OPERATION_DEFRAG 2u
 #define MDFS_OPERATION_DRAIN 3u
 #define MDFS_OPERATION_BALANCE 4u
+#define MDFS_OPERATION_PROTECT 5u
 
 #define MDFS_OPERATION_RUNNING 1u   /* resumes at the next mount */
 #define MDFS_OPERATION_CANCELLED 2u /* resumes on request */
@@ -552,10 +566,10 @@ struct mdfs_operation {
   uint64_t items_done; /* examined */
   uint64_t items_changed;
   uint64_t items_failed;
-  uint64_t figures[8];    /* by kind */
-  uint8_t reason[128];    /* UTF-8, zero padded: why it failed */
-  uint16_t disk_count;    /* number of mdfs_operation_disk that follow */
-  uint16_t error_count;   /* number of mdfs_operation_error after them, the first ones found */
+  uint64_t figures[8];  /* by kind */
+  uint8_t reason[128];  /* UTF-8, zero padded: why it failed */
+  uint16_t disk_count;  /* number of mdfs_operation_disk that follow */
+  uint16_t error_count; /* number of mdfs_operation_error after them, the first ones found */
   uint32_t reserved;
 };
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_operation) == 368, "operation");

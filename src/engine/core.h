@@ -29,7 +29,7 @@ struct Core {
         environment(the_environment),
         pool(the_options.cache_bytes),
         cache(pool, the_options.cache_bytes),
-        extent_map(the_store, the_store),
+        extent_map(the_store),
         loads(std::min(the_options.cache_bytes / 4, kMostLoads)),
         writes(std::min(the_options.cache_bytes / 8, kMostWrites)),
         encoding(the_options.cache_bytes),
@@ -61,6 +61,8 @@ struct Core {
   ByteBudget writes;  // for cache blocks that writers are about to make dirty
   EncodingBudgets encoding;
   std::atomic<std::uint64_t> dirty_bytes{0};
+  // Disks that answered reads with kMissingDisk, a bit each: extents are read from their other copies first.
+  std::atomic<std::uint64_t> absent_disks{0};
   std::atomic<std::size_t> kept_bytes{0};  // of cache blocks that window versions keep
   RelocationQueue relocations;
   TaskPool tasks;                    // decodes and encodes; waits for a disk only to read a damaged extent again

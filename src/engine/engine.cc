@@ -50,6 +50,7 @@ struct Engine::Parts {
   Survey survey{core};
   Mover mover{core};
   HomeRelocator home_relocator{core, mover};
+  Protector protector{core};
 };
 
 Engine::Engine(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -94,6 +95,7 @@ void Engine::discard(const std::shared_ptr<OpenObject>& object) {
   parts_->core.cache.erase_object(object->number);
   parts_->core.extent_map.forget_all(*object);
   parts_->core.store.release_preallocations(object->number);
+  if (object->wants_copies) parts_->core.store.release_preallocations(object->number | kCopyOwner);
 }
 
 std::uint64_t Engine::size_bytes(const OpenObject& object) const { return object.size.load(std::memory_order_acquire); }
@@ -263,6 +265,35 @@ Result<MoveOutcome> Engine::move(OpenObject& object, const MoveRequest& request)
   return parts_->mover.move(object, request);
 }
 
+void Engine::set_copies(OpenObject& object, bool wanted) {
+  object.wants_copies.store(wanted && object.is_image(), std::memory_order_relaxed);
+}
+
+Result<ProtectOutcome> Engine::protect(OpenObject& object, const ProtectRequest& request) {
+  return parts_->protector.run(object, request);
+}
+
+Result<ProtectionState> Engine::protection(OpenObject& object, std::uint64_t& page, const Stop& stop) {
+  return parts_->protector.look(object, page, stop);
+}
+
+Result<std::vector<geometry::Coord>> Engine::find_unprotected(OpenObject& object, bool copies, std::uint64_t& page,
+                                                              std::size_t most) {
+  return parts_->protector.find(object, copies, page, most);
+}
+
+// What cannot be repaired now is found by its next reader.
+Result<RelocationOutcome> Engine::repair_damaged(OpenObject& object, const Pace& pace) {
+  ProtectRequest request;
+  for (const std::uint64_t extent : parts_->core.relocations.take_damaged(object.number))
+    request.extents.push_back(object.extent_coord(extent));
+  request.copies = object.wants_copies.load(std::memory_order_relaxed);
+  request.verifies = true;
+  request.pace = pace;
+  MDFS_TRY_ASSIGN(const ProtectOutcome outcome, parts_->protector.run(object, request));
+  return RelocationOutcome{outcome.repaired, outcome.bytes};
+}
+
 std::vector<RelocationCandidate> Engine::relocation_candidates() const {
   return parts_->core.relocations.candidates(parts_->core.store.generation());
 }
@@ -270,6 +301,7 @@ std::vector<RelocationCandidate> Engine::relocation_candidates() const {
 std::uint64_t Engine::extents_away_from_home() const { return parts_->core.relocations.homes().count(); }
 
 Result<RelocationOutcome> Engine::relocate(OpenObject& object, RelocationReason reason, const Pace& pace) {
+  if (reason == RelocationReason::kDamaged) return repair_damaged(object, pace);
   if (reason == RelocationReason::kAwayFromHome) return parts_->home_relocator.run(object, pace);
   parts_->core.relocations.forget({object.number, reason});  // strips that come from here on are noted again
   MDFS_TRY_ASSIGN(const std::uint64_t bytes, parts_->replacer.consolidate(object, kStripBytes, false));

@@ -15,6 +15,7 @@
 #include "engine/map/window_plan.h"
 #include "engine/options.h"
 #include "engine/relocate/mover.h"
+#include "engine/relocate/protector.h"
 #include "engine/relocation_queue.h"
 #include "engine/write/window_source.h"
 #include "geometry/geometry.h"
@@ -152,14 +153,22 @@ class Engine final {
   // Moves stored extents or cells to other blocks (engine/relocate/mover.h) without changing their bytes. Later writes
   // of dirty bytes go where placement puts them, in spite of the move: write back first.
   Result<MoveOutcome> move(OpenObject& object, const MoveRequest& request);
+  // ---- second copies of an image's extents (engine/relocate/protector.h)
+  // What is written from now on gets copies, or none.
+  void set_copies(OpenObject& object, bool wanted);
+  Result<ProtectOutcome> protect(OpenObject& object, const ProtectRequest& request);
+  // Of some pages; `page` is 0 first, and UINT64_MAX after the last call.
+  Result<ProtectionState> protection(OpenObject& object, std::uint64_t& page, const Stop& stop);
+  Result<std::vector<geometry::Coord>> find_unprotected(OpenObject& object, bool copies, std::uint64_t& page,
+                                                        std::size_t most);
   // Candidates of relocation in the background, of objects that are or were open, ascending by object. Kept in memory
   // only.
   std::vector<RelocationCandidate> relocation_candidates() const;
   // Extents away from home, with those that must wait for a commit.
   std::uint64_t extents_away_from_home() const;
   // Does some of a candidate's work. Strips: consolidates complete extents, about 8 MiB. Away from home: moves extents
-  // home, or finds that the move is not worth its cost (engine/relocate/home_relocator.h). Does not commit. Unfinished
-  // work stays a candidate.
+  // home, or finds that the move is not worth its cost (engine/relocate/home_relocator.h). Damaged: verifies both
+  // copies of the extents, and writes bad ones anew. Does not commit. Unfinished work stays a candidate.
   Result<RelocationOutcome> relocate(OpenObject& object, RelocationReason reason, const Pace& pace);
   // For an object that cannot be read or is deleted, or when placements have changed.
   void forget_relocation(const RelocationCandidate& candidate);
@@ -183,6 +192,7 @@ class Engine final {
  private:
   struct Parts;  // engine.cc
   explicit Engine(std::unique_ptr<Parts> parts);
+  Result<RelocationOutcome> repair_damaged(OpenObject& object, const Pace& pace);
   // Gives up dirty bytes.
   void drop_dirty(OpenObject& object);
 

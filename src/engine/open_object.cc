@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "codec/codec.h"
+#include "geometry/copies.h"
 #include "geometry/copy_box.h"
 #include "mdfs/ondisk.h"
 
@@ -38,6 +39,7 @@ OpenObject::OpenObject(const ObjectSpec& spec, InodeUpdate inode_update, std::ui
       base(spec.base),
       update(std::move(inode_update)),
       block_size(volume_block_size),
+      wants_copies(spec.copies && spec.geometry.has_value()),
       size(spec.size_bytes),
       published_size(spec.size_bytes),
       published_inline(spec.is_inline),
@@ -69,13 +71,26 @@ OpenObject::OpenObject(const ObjectSpec& spec, InodeUpdate inode_update, std::ui
     const std::uint64_t runs = worst_case_blocks_ * sizeof(mdfs_extent_run) + kItemOverhead;
     worst_case_extent_ += {0, 1, std::min<std::uint64_t>(runs, MDFS_MAX_ITEM)};
   }
+  worst_case_copy_ = worst_case_extent_;
+  worst_case_copy_.bytes += sizeof(mdfs_group) + sizeof(mdfs_parity);
+  worst_case_copy_.pairs = worst_case_blocks_;
 }
 
 store::SpaceAmount OpenObject::worst_case(std::uint64_t blocks, bool small) const {
-  if (is_image()) return worst_case_extent_;
+  if (is_image()) {
+    store::SpaceAmount amount = worst_case_extent_;
+    if (wants_copies.load(std::memory_order_relaxed)) amount += worst_case_copy_;
+    return amount;
+  }
   // Each block a run of its own, in the middle of one that there was.
   const std::uint64_t runs = blocks * (2 * sizeof(mdfs_file_run) + sizeof(std::uint32_t));
   return {blocks, 1, (small ? MDFS_MAX_INLINE : runs) + kItemOverhead};
+}
+
+store::SpaceAmount OpenObject::worst_case_data(std::uint64_t extents) const {
+  const std::uint64_t blocks = extents * worst_case_blocks_;
+  if (!wants_copies.load(std::memory_order_relaxed)) return {blocks, 0, 0};
+  return {2 * blocks, 0, 0, blocks};
 }
 
 void OpenObject::add_full(const Coord& extent, std::uint64_t extents_in_group) {
@@ -121,6 +136,10 @@ std::uint64_t OpenObject::extents_in_page_row(std::uint64_t page) const {
 
 unsigned OpenObject::placement_disk(const Coord& extent) const {
   return placement == nullptr ? 0 : geometry::disk_of(*placement, rank, base, extent);
+}
+
+unsigned OpenObject::copy_disk(const Coord& extent) const {
+  return geometry::second_disk_of(*placement, rank, base, extent);
 }
 
 namespace {

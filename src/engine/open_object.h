@@ -97,13 +97,18 @@ class OpenObject : public std::enable_shared_from_this<OpenObject> {
   static std::uint64_t bytes_inside(const geometry::ByteGeometry& shape, const geometry::Coord& extent) {
     return geometry::bytes_inside(shape, extent);
   }
-  // Blocks that the write-back of one extent takes at most.
-  std::uint64_t worst_case_blocks() const { return worst_case_blocks_; }
+  // The disk of the second copy of an extent. Needs two disks in the placement.
+  unsigned copy_disk(const geometry::Coord& extent) const;
+  // The room for writing so many extents, without their records: with their second copies, if the image has them.
+  store::SpaceAmount worst_case_data(std::uint64_t extents) const;
   // The space that the write-back of one extent takes at most: an extent, or so many blocks of a cell. A file that may
   // still be `small` puts its bytes into the tree.
   store::SpaceAmount worst_case(std::uint64_t blocks, bool small) const;
 
   // ---- any thread
+  // Extents of the image that are written from now on get a second copy. Changes while writers are at work: an extent
+  // may get a copy, or lack one, until Protector has seen it.
+  std::atomic<bool> wants_copies{false};
   std::atomic<std::uint64_t> size{0};  // bytes; grows while the changed extent is locked, shrinks under `range_lock`
   // The tree has been searched for records beyond the end, which this version never writes. Done before the object
   // first grows.
@@ -158,8 +163,9 @@ class OpenObject : public std::enable_shared_from_this<OpenObject> {
   std::uint64_t step_bytes_ = 1;  // rank 1: extents along the slowest axis are counted in bytes
   std::uint64_t extents_in_row_ = 1;
   std::uint64_t pages_in_row_ = 1;
-  std::uint64_t worst_case_blocks_ = 1;
+  std::uint64_t worst_case_blocks_ = 1;  // of one piece
   store::SpaceAmount worst_case_extent_;
+  store::SpaceAmount worst_case_copy_;
 };
 
 // The places of the bytes of one call: boxes of the array, cut into parts of one extent each.

@@ -37,6 +37,7 @@ struct ObjectSpec {
   std::uint64_t base = 0;
   std::uint64_t size_bytes = 0;
   bool is_inline = false;  // an ordinary file whose bytes lie in the tree
+  bool copies = false;     // extents get a second copy on another disk
 };
 
 // The values of the inode item for newly published data. The transaction that publishes the data calls InodeUpdate.

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <mutex>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "base/environment.h"
@@ -16,6 +17,7 @@ namespace mdfs::engine {
 enum class RelocationReason : std::uint8_t {
   kInStrips,      // bytes of its extents lie in strips: they are consolidated
   kAwayFromHome,  // extents were rewritten elsewhere, and their home blocks may be free
+  kDamaged,       // one of two copies of an extent was read in vain: it is verified, and written anew
 };
 
 struct RelocationCandidate {
@@ -37,8 +39,8 @@ class BackgroundScope {
   }
 };
 
-// All candidates: objects with strips, and objects with extents away from home. In memory only: an object with strips
-// joins when it is opened. Any thread; the mutex is a leaf.
+// All candidates: objects with strips, with extents away from home, and with damaged copies. In memory only: an object
+// with strips joins when it is opened. Any thread; the mutex is a leaf.
 class RelocationQueue {
  public:
   explicit RelocationQueue(store::BlockSpace& space) : homes_(space) {}
@@ -57,6 +59,14 @@ class RelocationQueue {
     const std::lock_guard lock(mutex_);
     with_strips_.insert(object);
   }
+  // An extent was read from its second copy, because the first one is bad, or the other way round. Beyond a bound the
+  // others are found by the next reader, or by a scrub.
+  void note_damaged(std::uint64_t object, std::uint64_t extent) {
+    const std::lock_guard lock(mutex_);
+    if (damaged_.size() < kMostDamaged) damaged_.emplace(object, extent);
+  }
+  // The damaged extents of an object, which are forgotten.
+  std::vector<std::uint64_t> take_damaged(std::uint64_t object);
   // Extents away from home.
   HomeBlocks& homes() { return homes_; }
   const HomeBlocks& homes() const { return homes_; }
@@ -72,8 +82,10 @@ class RelocationQueue {
 
   std::atomic<std::int64_t> last_activity_ns_{0};
   HomeBlocks homes_;
-  mutable std::mutex mutex_;  // guards the next
+  static constexpr std::size_t kMostDamaged = 4096;
+  mutable std::mutex mutex_;  // guards the next two
   std::set<std::uint64_t> with_strips_;
+  std::set<std::pair<std::uint64_t, std::uint64_t>> damaged_;  // object, index of the extent
 };
 
 }  // namespace mdfs::engine

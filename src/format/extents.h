@@ -101,9 +101,9 @@ Result<Runs> decode_extent_runs(ConstBytes value, std::uint64_t blocks);
 // The key of that item, for the extent at a place of the page with the key `page`.
 Key extent_runs_key(const Key& page, unsigned place);
 
-// The stored bytes of the extent at a place of a page; without a record is_stored() is false. The runs of a scattered
-// extent come from `items`, which has get(const Key&), as store::Items and store::Transaction do. Absent: that item is
-// missing, or the extent has been replaced since the page was read.
+// The stored bytes of the extent at a place of a page, without its copy (extent_copies.h); without a record is_stored()
+// is false. The runs of a scattered extent come from `items`, which has get(const Key&), as store::Items and
+// store::Transaction do. Absent: that item is missing, or the extent has been replaced since the page was read.
 template <typename Items>
 Result<std::optional<StoredExtent>> read_extent(Items& items, const Key& key, const ExtentPage& page, unsigned place,
                                                 std::uint32_t block_size) {

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::uint64_t kKnownFlags = MDFS_INODE_IMAGE | MDFS_INODE_INLINE;
 constexpr std::uint32_t kModeBits = S_IFMT | 07777;
+constexpr unsigned kMostLostDisks = 2;
 
 bool known_type(std::uint32_t mode) {
   switch (mode & S_IFMT) {
@@ -37,6 +38,9 @@ Status check(const Inode& inode) {
   MDFS_FORMAT_REQUIRE(inode.stored_bytes <= kMaxFileBytes, "inode.stored-bytes");
   MDFS_FORMAT_REQUIRE(inode.is_directory() == (inode.parent != 0), "inode.parent");
   MDFS_FORMAT_REQUIRE(inode.is_directory() || inode.entries == 0, "inode.entries");
+  MDFS_FORMAT_REQUIRE(inode.protection <= kMostLostDisks, "inode.protection");
+  MDFS_FORMAT_REQUIRE((inode.protection == 0) == (inode.group_members == 0), "inode.protection");
+  MDFS_FORMAT_REQUIRE(inode.protection == 0 || inode.is_regular() || inode.is_directory(), "inode.protection");
   return {};
 }
 
@@ -67,6 +71,8 @@ ByteVector encode(const Inode& inode) {
   MDFS_PUT(out, 0, mdfs_inode, entries, inode.entries);
   put_bytes(out, offsetof(mdfs_inode, reserved), inode.reserved);
   MDFS_PUT(out, 0, mdfs_inode, reach, inode.reach);
+  MDFS_PUT(out, 0, mdfs_inode, protection, inode.protection);
+  MDFS_PUT(out, 0, mdfs_inode, group_members, inode.group_members);
   return out;
 }
 
@@ -92,6 +98,8 @@ Result<Inode> decode_inode(ConstBytes value) {
   inode.entries = MDFS_GET(value, 0, mdfs_inode, entries);
   get_bytes(value, offsetof(mdfs_inode, reserved), inode.reserved);
   inode.reach = MDFS_GET(value, 0, mdfs_inode, reach);
+  inode.protection = MDFS_GET(value, 0, mdfs_inode, protection);
+  inode.group_members = MDFS_GET(value, 0, mdfs_inode, group_members);
   MDFS_TRY(check(inode));
   return inode;
 }

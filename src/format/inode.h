@@ -34,6 +34,8 @@ struct Inode {
   std::uint64_t data_generation = 0;
   std::uint64_t entries = 0;
   std::uint32_t reach = 0;
+  std::uint8_t protection = 0;     // lost disks that the data survive; of a directory: of new names in it
+  std::uint8_t group_members = 0;  // extents of a group: 1 are copies; 0 without protection
   Kept<sizeof(mdfs_inode::reserved)> reserved{};
 
   bool operator==(const Inode&) const = default;
@@ -42,6 +44,9 @@ struct Inode {
   bool is_symlink() const;
   bool is_image() const { return (flags & MDFS_INODE_IMAGE) != 0; }
   bool is_inline() const { return (flags & MDFS_INODE_INLINE) != 0; }
+  // Each extent has a second copy on another disk. Other protection is that of later versions.
+  bool has_copies() const { return protection == 1 && group_members == 1; }
+  void set_copies(bool wanted) { protection = group_members = wanted ? 1 : 0; }
   // The d_type of the entries of this inode.
   std::uint8_t entry_type() const { return static_cast<std::uint8_t>((mode >> 12) & 15); }
 };
@@ -49,7 +54,8 @@ struct Inode {
 ByteVector encode(const Inode& inode);
 // Checks: inode.length, inode.mode (no known file type, or bits beyond the type and 07777), inode.flags (unknown, or
 // not fitting the type), inode.size, inode.stored-bytes, inode.parent (zero for a directory, or not zero elsewhere),
-// inode.entries (not zero elsewhere than in a directory).
+// inode.entries (not zero elsewhere than in a directory), inode.protection (more than 2 disks; without groups, or
+// groups without protection; elsewhere than in a file or directory).
 Result<Inode> decode_inode(ConstBytes value);
 
 // Checks: symlink.length (1..4095), symlink.nul.

@@ -3,23 +3,44 @@
 #include "format/stored_extent.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "base/check.h"
 #include "base/crc32c.h"
 #include "mdfs/ondisk.h"
 
 namespace mdfs::format {
 
-std::uint64_t StoredExtent::blocks() const {
+PieceRuns StoredExtent::all_runs() const {
+  PieceRuns all(runs.begin(), runs.end());
+  all.append(copy.begin(), copy.end());
+  return all;
+}
+
+std::uint64_t StoredExtent::blocks_of(const Runs& runs) {
   std::uint64_t sum = 0;
-  for (const Run& run : all_runs()) sum += run.blocks;
+  for (const Run& run : runs) sum += run.blocks;
   return sum;
 }
 
-std::uint64_t StoredExtent::disks() const {
+std::uint64_t StoredExtent::blocks() const { return blocks_of(runs) + blocks_of(copy); }
+
+std::uint64_t StoredExtent::disks_of(const Runs& runs) {
   std::uint64_t bits = 0;
-  for (const Run& run : all_runs())
+  for (const Run& run : runs)
     if (run.disk < MDFS_MAX_DISKS) bits |= std::uint64_t{1} << run.disk;
   return bits;
+}
+
+std::uint64_t StoredExtent::disks() const { return disks_of(runs) | disks_of(copy); }
+
+StoredExtent StoredExtent::by_copy() const {
+  MDFS_CHECK(has_copy());
+  StoredExtent other = *this;
+  std::swap(other.runs, other.copy);
+  std::swap(other.birth, other.copy_birth);
+  std::swap(other.has_runs_item, other.copy_has_runs_item);
+  return other;
 }
 
 bool StoredExtent::matches_part(std::size_t number, ConstBytes bytes) const {

@@ -12,12 +12,14 @@ namespace mdfs::format {
 
 // Nearly all extents lie in one run, and have one checksum or a few.
 using Runs = SmallVector<Run, 1>;
+using PieceRuns = SmallVector<Run, 2>;  // of an extent with its copy
 using Checksums = SmallVector<std::uint32_t, 4>;
 
 // Stored bytes of an extent, of its part in a strip, or of a run of a file's cell, as items of the tree describe them.
 // The engine, the mover, the scrub and the checker read, verify, move and free stored bytes by this value. How an item
-// names an address is known here in src/format only. Bytes have one copy today; further copies become further lists of
-// runs, which all_runs() then has too. All extents of an image share a codec, which its geometry names. A value; pure.
+// names an address is known here in src/format only. The bytes and their copy
+// are the pieces of a protected extent; no two pieces have blocks on one disk. All extents of an image share a codec,
+// which its geometry names. A value; pure.
 struct StoredExtent {
   Runs runs;                       // in the order of the bytes; none: nothing is stored
   std::uint64_t birth = 0;         // generation of the blocks
@@ -26,19 +28,28 @@ struct StoredExtent {
   std::uint32_t part_bytes = 0;    // bytes under each checksum; the last part may be shorter
   Checksums crc32c;                // of each part
   bool has_runs_item = false;      // the tree has the runs in an item of their own, which goes with the extent
+  Runs copy{};                     // of the second copy; none: the bytes have one copy
+  std::uint64_t copy_birth = 0;    // generation of its blocks
+  bool copy_has_runs_item = false;
 
   bool operator==(const StoredExtent&) const = default;
   bool is_stored() const { return !runs.empty(); }
   bool is_contiguous() const { return runs.size() == 1; }
   // The first block, by which stored bytes are named and sorted. Needs is_stored().
   const Run& first() const { return runs.front(); }
-  // Of all copies: the runs to free, count, hold or check. `runs` are for reading and moving the bytes.
-  const Runs& all_runs() const { return runs; }
-  // All blocks that belong to the bytes.
+  bool has_copy() const { return !copy.empty(); }
+  // Of all pieces: the runs to free, count, hold or check. `runs` and `copy` are for reading and moving the bytes.
+  PieceRuns all_runs() const;
+  // All blocks that belong to the bytes, and those of one piece.
   std::uint64_t blocks() const;
+  std::uint64_t piece_blocks() const { return blocks_of(runs); }
+  static std::uint64_t blocks_of(const Runs& runs);
+  // The same bytes by the other piece: `runs` and `copy` change places. Needs has_copy().
+  StoredExtent by_copy() const;
   // Bit i: disk i has some of the blocks, or all. Disks from MDFS_MAX_DISKS on, which only damage can name, are left
   // out.
   std::uint64_t disks() const;
+  static std::uint64_t disks_of(const Runs& runs);
   // Is this the number-th part?
   bool matches_part(std::size_t number, ConstBytes bytes) const;
   // Are these the stored bytes? Bytes behind stored_bytes are ignored.

@@ -136,7 +136,7 @@ Result<views::WindowName> to_window(const Geometry& image, const mdfs_ioc_window
 
 Result<volume::OperationRequest> to_operation_request(const mdfs_ioc_operation& in, volume::Ino ino) {
   if (in.struct_bytes != sizeof in) return bad(fmt::format("struct_bytes is {}, not {}", in.struct_bytes, sizeof in));
-  if (in.kind < MDFS_OPERATION_SCRUB || in.kind > MDFS_OPERATION_BALANCE)
+  if (in.kind < MDFS_OPERATION_SCRUB || in.kind > MDFS_OPERATION_PROTECT)
     return bad(fmt::format("operation {} is unknown", in.kind));
   if (in.action > MDFS_IOC_OPERATION_RESUME) return bad(fmt::format("action {} is unknown", in.action));
   if ((in.flags & ~format::kOperationFlags) != 0) return bad(fmt::format("flags {:#x} are unknown", in.flags));
@@ -350,7 +350,7 @@ mdfs_ioc_layout to_ioc_layout(const volume::LayoutPage& page) {
     out.rows[i].disk = place.disk;
     out.rows[i].block = place.block;
     out.rows[i].stored_bytes = place.stored_bytes;
-    out.rows[i].flags = place.in_strip ? MDFS_IOC_LAYOUT_STRIP : 0;
+    out.rows[i].flags = (place.in_strip ? MDFS_IOC_LAYOUT_STRIP : 0) | (place.is_copy ? MDFS_IOC_LAYOUT_COPY : 0);
   }
   return out;
 }
@@ -375,6 +375,36 @@ mdfs_ioc_levels to_ioc_levels(const volume::LevelsInfo& info) {
     out.levels[i].stored_bytes = info.levels[i].stored_bytes;
     out.levels[i].inode = info.levels[i].ino;
   }
+  return out;
+}
+
+Status check_protection_request(const mdfs_ioc_protection& in) {
+  if (in.struct_bytes != sizeof in) return bad("struct_bytes");
+  if (in.action > MDFS_IOC_PROTECTION_SET) return bad("action");
+  const bool sets = in.action == MDFS_IOC_PROTECTION_SET;
+  if (sets ? in.copies != 1 && in.copies != 2 : in.copies != 0) return bad("copies");
+  mdfs_ioc_protection plain{};
+  plain.struct_bytes = in.struct_bytes;
+  plain.action = in.action;
+  plain.copies = in.copies;
+  static_assert(std::has_unique_object_representations_v<mdfs_ioc_protection>);
+  if (std::memcmp(&plain, &in, sizeof in) != 0) return bad("answers and reserved fields must be zero");
+  return {};
+}
+
+mdfs_ioc_protection to_ioc_protection(const volume::Protection& protection, bool is_converting) {
+  mdfs_ioc_protection out{};
+  out.struct_bytes = sizeof out;
+  out.copies = protection.copies ? 2 : 1;
+  out.is_image = protection.is_image ? 1 : 0;
+  out.extents = protection.state.extents;
+  out.copied = protection.state.copied;
+  out.stored_bytes = protection.state.stored_bytes;
+  out.copied_bytes = protection.state.copied_bytes;
+  out.lost = protection.state.lost;
+  out.lost_bytes = protection.state.lost_bytes;
+  out.in_strips = protection.state.in_strips > 0 ? 1 : 0;
+  out.is_converting = is_converting ? 1 : 0;
   return out;
 }
 

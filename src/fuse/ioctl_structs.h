@@ -39,6 +39,8 @@ Status check_channel_request(const mdfs_ioc_channel& in);
 Status check_zones_request(const mdfs_ioc_zones& in);
 Status check_levels_request(const mdfs_ioc_levels& in);
 mdfs_ioc_levels to_ioc_levels(const volume::LevelsInfo& info);
+Status check_protection_request(const mdfs_ioc_protection& in);
+mdfs_ioc_protection to_ioc_protection(const volume::Protection& protection, bool is_converting);
 Status check_lost_request(const mdfs_ioc_lost& in);
 mdfs_ioc_lost to_ioc_lost(const volume::LostFiles& found);
 // The rows of a disk's zones from `first` on; may wait for the disk.

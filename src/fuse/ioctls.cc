@@ -393,6 +393,31 @@ void operation(fuse_req_t req, Ino ino, const mdfs_ioc_operation& in) {
   });
 }
 
+Result<mdfs_ioc_protection> run_protection(volume::Volume& volume, Ino ino, const volume::Caller& caller,
+                                           const mdfs_ioc_protection& in, const engine::Stop& stop) {
+  if (in.action == MDFS_IOC_PROTECTION_SET) {
+    MDFS_TRY(volume.check_access(ino, W_OK, caller));
+    MDFS_TRY(volume.set_copies(ino, in.copies == 2));
+  }
+  MDFS_TRY_ASSIGN(const volume::Protection protection, volume.protection(ino, stop));
+  const auto operation = volume.operations().status(volume::OperationKind::kProtect);
+  return to_ioc_protection(protection, operation.ok() && operation->state == MDFS_OPERATION_RUNNING);
+}
+
+// Of files and directories. Looks through all records of an image.
+void protection(fuse_req_t req, Ino ino, const mdfs_ioc_protection& in) {
+  if (const Status checked = check_protection_request(in); !checked.ok()) return reply_error(req, checked.error());
+  Server& server = server_of(req);
+  list(req, [&server, req, ino, in, caller = caller_with_groups(req)](const engine::Stop& stop) -> Status {
+    MDFS_TRY_ASSIGN(const mdfs_ioc_protection out, run_protection(server.volume(), ino, caller, in, stop));
+    if (in.action == MDFS_IOC_PROTECTION_SET)
+      reply_after_change(server, ino, [req, out] { reply_with(req, out); });
+    else
+      reply_with(req, out);
+    return {};
+  });
+}
+
 // The input as T, if its size is right and it names that size itself.
 template <typename T>
 Result<T> input_as(const void* in, std::size_t size) {
@@ -476,6 +501,10 @@ void op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned command, void*, fuse_file
   if (command == MDFS_IOC_OPERATION && !is_virtual(ino)) {
     const auto value = input_as<mdfs_ioc_operation>(in, in_size);
     return value.ok() ? operation(req, ino, *value) : reply_error(req, value.error());
+  }
+  if (command == MDFS_IOC_PROTECTION && !is_virtual(ino)) {
+    const auto value = input_as<mdfs_ioc_protection>(in, in_size);
+    return value.ok() ? protection(req, ino, *value) : reply_error(req, value.error());
   }
   if (command == MDFS_IOC_DISKS && !is_virtual(ino)) {
     const auto value = input_as<mdfs_ioc_disks>(in, in_size);

@@ -18,6 +18,7 @@ struct ExtentPlace {  // one row of a layout
   std::uint32_t pieces = 1;  // runs on the disk; the first one begins at `block`
   std::uint64_t end = 0;     // end of the highest run
   bool in_strip = false;     // not the extent, but appended bytes of it in a strip
+  bool is_copy = false;      // the second copy of the extent
 };
 
 // The facts about an image that the figures need.

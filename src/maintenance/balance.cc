@@ -115,27 +115,32 @@ Result<bool> Balance::find(OperationRun& run) {
 Status Balance::look_at(OperationRun& run, const ObjectPart& part) {
   const std::uint64_t taking = run.record.parameters[0];
   if (part.rows.empty()) return {};
-  MDFS_TRY_ASSIGN(const DiskOfExtent disk_of, disks_of_extents(volume_, part.object, [&](const auto& placement) {
-                    return volume_.placements().with_disks(placement, taking);
-                  }));
+  const auto with_disks = [&](const auto& placement) { return volume_.placements().with_disks(placement, taking); };
+  MDFS_TRY_ASSIGN(const DiskOfExtent disk_of_extent, disks_of_extents(volume_, part.object, with_disks));
+  MDFS_TRY_ASSIGN(const DiskOfExtent disk_of_copy, disks_of_copies(volume_, part.object, with_disks));
   std::vector<Candidate> candidates;
   for (std::size_t first = 0, last = 0; first < part.rows.size(); first = last) {
     const geometry::Coord extent = part.rows[first].index;
+    const bool is_copy = part.rows[first].is_copy;
+    const DiskOfExtent& disk_of = is_copy ? disk_of_copy : disk_of_extent;
     const unsigned disk = disk_of(extent);
     std::uint64_t blocks = 0;
     bool is_there = true;
-    for (; last < part.rows.size() && part.rows[last].index == extent; ++last) {  // the runs of a cell
+    for (; last < part.rows.size() && part.rows[last].index == extent && part.rows[last].is_copy == is_copy;
+         ++last) {  // the runs of a cell
       blocks += ceil_div(part.rows[last].stored_bytes, volume_.store().block_size());
       is_there = is_there && part.rows[last].disk == disk;
     }
     const auto lacking = lacking_.find(disk);
-    if (is_there || lacking == lacking_.end() || lacking->second < blocks) continue;
+    if (part.rows[first].in_strip || is_there || lacking == lacking_.end() || lacking->second < blocks) continue;
     lacking->second -= blocks;
-    if (candidates.empty() || candidates.back().request.extents.size() == kExtentsAtOnce) {
+    if (candidates.empty() || candidates.back().request.extents.size() == kExtentsAtOnce ||
+        candidates.back().request.of_copies != is_copy) {
       Candidate& candidate = candidates.emplace_back();
       candidate.object = part.object;
       candidate.reason = MoveReason::kWrongDisk;
       candidate.request.disk = disk_of;
+      candidate.request.of_copies = is_copy;
       candidate.request.most_runs = 0;
     }
     candidates.back().request.extents.push_back(extent);

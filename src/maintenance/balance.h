@@ -18,7 +18,7 @@ class Balance final : public Relocation {
  public:
   enum Figure : std::uint8_t { kMovedBytes, kNoRoom };  // in a dry run: that would move; extents
 
-  explicit Balance(MaintainedVolume& volume) : Relocation(volume), walk_(volume, engine::LayoutOf::kExtents) {}
+  explicit Balance(MaintainedVolume& volume) : Relocation(volume), walk_(volume, engine::LayoutOf::kPieces) {}
 
   Status begin(OperationRun& run) override;
   Status resume(OperationRun& run) override;

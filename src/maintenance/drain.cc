@@ -174,13 +174,16 @@ Status Drain::look_at(OperationRun& run, const ObjectPart& part) {
     note_stuck(run, part.object, part.listed.error());
     return {};
   }
-  std::vector<geometry::Coord> extents;
+  std::vector<geometry::Coord> extents, copies;
   bool in_strips = false;
   for (const layout::ExtentPlace& place : part.rows) {
     if (place.disk != disk(run) || place.end <= first_block(run)) continue;
     in_strips = in_strips || place.in_strip;
     // The runs of a cell follow each other.
-    if (!place.in_strip && (extents.empty() || extents.back() != place.index)) extents.push_back(place.index);
+    if (place.is_copy)
+      copies.push_back(place.index);
+    else if (!place.in_strip && (extents.empty() || extents.back() != place.index))
+      extents.push_back(place.index);
   }
   // Objects with such blocks in strips are consolidated first, which writes the extents where the placement names now.
   // Then all of the object is examined.
@@ -190,16 +193,19 @@ Status Drain::look_at(OperationRun& run, const ObjectPart& part) {
     if (!written.ok() && written.error().code != Errc::kNotFound) note_stuck(run, part.object, written.error());
     if (written.ok()) return {};
   }
-  return queue_units(run, part.object, extents);
+  MDFS_TRY(queue_units(run, part.object, extents, false));
+  return queue_units(run, part.object, copies, true);
 }
 
-Status Drain::queue_units(const OperationRun& run, Ino object, const std::vector<geometry::Coord>& extents) {
+Status Drain::queue_units(const OperationRun& run, Ino object, const std::vector<geometry::Coord>& extents,
+                          bool of_copies) {
   for (std::size_t first = 0, last = 0; first < extents.size(); first = last) {
     last = std::min(extents.size(), first + kExtentsAtOnce);
     Candidate candidate{.object = object, .reason = MoveReason::kDraining};
     auto request = request_for(
         run, object,
-        {extents.begin() + static_cast<std::ptrdiff_t>(first), extents.begin() + static_cast<std::ptrdiff_t>(last)});
+        {extents.begin() + static_cast<std::ptrdiff_t>(first), extents.begin() + static_cast<std::ptrdiff_t>(last)},
+        of_copies);
     if (!request.ok() && request.error().code == Errc::kNotFound) return {};  // deleted meanwhile
     MDFS_TRY_ASSIGN(candidate.request, std::move(request));
     queue(std::move(candidate));
@@ -209,8 +215,9 @@ Status Drain::queue_units(const OperationRun& run, Ino object, const std::vector
 
 // To the disk that the placement names, which is no longer this one; or all to the one disk that takes its place.
 Result<engine::MoveRequest> Drain::request_for(const OperationRun& run, Ino object,
-                                               std::vector<geometry::Coord> extents) {
+                                               std::vector<geometry::Coord> extents, bool of_copies) {
   engine::MoveRequest request;
+  request.of_copies = of_copies;
   request.extents = std::move(extents);
   request.most_runs = 0;
   request.purpose = store::Purpose::kReserved;
@@ -222,7 +229,7 @@ Result<engine::MoveRequest> Drain::request_for(const OperationRun& run, Ino obje
     request.disk = [to](const geometry::Coord&) { return *to; };
     return request;
   }
-  MDFS_TRY_ASSIGN(request.disk, disks_of_extents(volume_, object));
+  MDFS_TRY_ASSIGN(request.disk, of_copies ? disks_of_copies(volume_, object) : disks_of_extents(volume_, object));
   return request;
 }
 
@@ -244,7 +251,7 @@ Result<bool> Drain::find_elsewhere(OperationRun& run, Candidate& candidate) {
   if (candidate.request.extents.size() == 1) return false;
   MDFS_TRY(commit());
   for (const geometry::Coord& extent : std::exchange(candidate.outcome.no_room, {}))
-    MDFS_TRY(queue_units(run, candidate.object, {extent}));
+    MDFS_TRY(queue_units(run, candidate.object, {extent}, candidate.request.of_copies));
   return false;
 }
 

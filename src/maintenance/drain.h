@@ -21,7 +21,7 @@ namespace mdfs::maintenance {
 // cannot be read stay and are named, and the disk stays as well.
 class Drain final : public Relocation {
  public:
-  explicit Drain(MaintainedVolume& volume) : Relocation(volume), walk_(volume, engine::LayoutOf::kAll) {}
+  explicit Drain(MaintainedVolume& volume) : Relocation(volume), walk_(volume, engine::LayoutOf::kPieces) {}
 
   Status begin(OperationRun& run) override;
   Status resume(OperationRun& run) override;
@@ -50,8 +50,9 @@ class Drain final : public Relocation {
   void begin_pass(OperationRun& run);
 
   Status look_at(OperationRun& run, const ObjectPart& part);
-  Status queue_units(const OperationRun& run, Ino object, const std::vector<geometry::Coord>& extents);
-  Result<engine::MoveRequest> request_for(const OperationRun& run, Ino object, std::vector<geometry::Coord> extents);
+  Status queue_units(const OperationRun& run, Ino object, const std::vector<geometry::Coord>& extents, bool of_copies);
+  Result<engine::MoveRequest> request_for(const OperationRun& run, Ino object, std::vector<geometry::Coord> extents,
+                                          bool of_copies);
   Result<std::size_t> forget_of_level(Ino object, engine::MoveOutcome& outcome);
   void note_stuck(OperationRun& run, Ino object, const Error& error);
   Result<bool> remove(OperationRun& run);

@@ -9,6 +9,7 @@
 #include "maintenance/balance.h"
 #include "maintenance/defrag.h"
 #include "maintenance/drain.h"
+#include "maintenance/protect.h"
 #include "maintenance/relocator.h"
 #include "maintenance/runner.h"
 #include "maintenance/scrub.h"
@@ -28,10 +29,9 @@ std::unique_ptr<Operation> make_scrub(MaintainedVolume& volume) {
 }
 
 constexpr OperationInfo kTable[] = {
-    {OperationKind::kScrub, "scrub", make_scrub},
-    {OperationKind::kDefrag, "defragmentation", make<Defrag>},
-    {OperationKind::kDrain, "drain", make<Drain>},
-    {OperationKind::kBalance, "balancing", make<Balance>},
+    {OperationKind::kScrub, "scrub", make_scrub},           {OperationKind::kDefrag, "defragmentation", make<Defrag>},
+    {OperationKind::kDrain, "drain", make<Drain>},          {OperationKind::kBalance, "balancing", make<Balance>},
+    {OperationKind::kProtect, "protection", make<Protect>},
 };
 
 constexpr bool in_order() {

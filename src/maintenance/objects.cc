@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "format/inode.h"
+#include "geometry/copies.h"
 
 namespace mdfs::maintenance {
 
@@ -31,8 +32,12 @@ Result<bool> has_strips(MaintainedVolume& volume, Ino ino) {
   return !any.empty();
 }
 
-Result<DiskOfExtent> disks_of_extents(MaintainedVolume& volume, Ino ino,
-                                      const std::function<geometry::Placement(const geometry::Placement&)>& change) {
+namespace {
+
+using ChangePlacement = std::function<geometry::Placement(const geometry::Placement&)>;
+using DiskOf = unsigned (*)(const geometry::Placement&, unsigned rank, std::uint64_t base, const geometry::Coord&);
+
+Result<DiskOfExtent> disks_of(MaintainedVolume& volume, Ino ino, const ChangePlacement& change, DiskOf disk_of) {
   MDFS_TRY_ASSIGN(const auto item, volume.store().get({ino, MDFS_KIND_INODE, 0}));
   if (!item) return Error{Errc::kNotFound, fmt::format("object {}", ino)};
   MDFS_TRY_ASSIGN(const format::Inode inode, format::decode_inode(*item));
@@ -43,9 +48,24 @@ Result<DiskOfExtent> disks_of_extents(MaintainedVolume& volume, Ino ino,
     MDFS_TRY_ASSIGN(const geometry::Geometry geometry, volume.image_geometry(ino));
     rank = geometry.rank;
   }
-  return DiskOfExtent([placement, rank, base = inode.base](const geometry::Coord& extent) {
-    return geometry::disk_of(*placement, rank, base, extent);
+  return DiskOfExtent([placement, rank, disk_of, base = inode.base](const geometry::Coord& extent) {
+    return disk_of(*placement, rank, base, extent);
   });
+}
+
+}  // namespace
+
+Result<DiskOfExtent> disks_of_extents(MaintainedVolume& volume, Ino ino, const ChangePlacement& change) {
+  return disks_of(volume, ino, change, &geometry::disk_of);
+}
+
+Result<DiskOfExtent> disks_of_copies(MaintainedVolume& volume, Ino ino, const ChangePlacement& change) {
+  return disks_of(
+      volume, ino, change,
+      [](const geometry::Placement& placement, unsigned rank, std::uint64_t base, const geometry::Coord& extent) {
+        return placement.disks < 2 ? geometry::disk_of(placement, rank, base, extent)
+                                   : geometry::second_disk_of(placement, rank, base, extent);
+      });
 }
 
 }  // namespace mdfs::maintenance

@@ -32,4 +32,8 @@ Result<DiskOfExtent> disks_of_extents(
     MaintainedVolume& volume, Ino ino,
     const std::function<geometry::Placement(const geometry::Placement&)>& change = {});
 
+// The same of the second copy of an extent, where the placement has two disks or more; else as of the extent.
+Result<DiskOfExtent> disks_of_copies(MaintainedVolume& volume, Ino ino,
+                                     const std::function<geometry::Placement(const geometry::Placement&)>& change = {});
+
 }  // namespace mdfs::maintenance

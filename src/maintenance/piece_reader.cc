@@ -20,7 +20,8 @@ std::string name_of(const StoredPiece& piece) {
   const store::Run& at = piece.first();
   const std::string part = piece.is_extent ? fmt::format("page {}, place {}", piece.where / 64, piece.where % 64)
                                            : fmt::format("byte {}", piece.where);
-  return fmt::format("inode {}, {}: block {} of disk {}", piece.object, part, at.block, at.disk);
+  return fmt::format("inode {}, {}{}: block {} of disk {}", piece.object, part, piece.is_copy ? ", second copy" : "",
+                     at.block, at.disk);
 }
 
 }  // namespace
@@ -39,7 +40,7 @@ std::uint64_t PieceReader::end_byte(const StoredPiece& piece) const {
 // An address from the tree is checked before it is used.
 PieceReader::Where PieceReader::place_of(const StoredPiece& piece, const std::vector<store::DiskInfo>& disks) {
   Where where = Where::kHere;
-  for (const store::Run& run : piece.all_runs()) {
+  for (const store::Run& run : piece.runs) {
     if (run.disk >= disks.size()) return Where::kNowhere;
     const store::DiskInfo& disk = disks[run.disk];
     if (!inside(run.block, run.blocks, disk.blocks)) return Where::kNowhere;
@@ -47,6 +48,11 @@ PieceReader::Where PieceReader::place_of(const StoredPiece& piece, const std::ve
     if (!disk.is_there()) where = Where::kLeftOut;
   }
   return where;
+}
+
+bool PieceReader::is_there(const format::Runs& runs, const std::vector<store::DiskInfo>& disks) {
+  return std::all_of(runs.begin(), runs.end(),
+                     [&](const store::Run& run) { return run.disk < disks.size() && disks[run.disk].is_there(); });
 }
 
 void PieceReader::note_lost(const StoredPiece& piece, const std::vector<store::DiskInfo>& disks,
@@ -66,6 +72,7 @@ void PieceReader::begin(std::vector<StoredPiece> pieces, format::OperationRecord
     const Where where = place_of(piece, disks);
     if (where == Where::kHere) disks_[piece.first().disk].order.push_back(i);
     if (where == Where::kHere || where == Where::kLeftOut || !collector_.is_current(piece)) continue;
+    if (where == Where::kLost && piece.has_copy() && is_there(piece.copy, disks)) continue;  // degraded, not lost
     if (where == Where::kLost) {
       note_lost(piece, disks, record);
       continue;
@@ -122,7 +129,7 @@ Status PieceReader::check_alone(const StoredPiece& piece) {
 // Blocks that were freed or moved meanwhile may hold other data. A piece is therefore damaged only if the tree still
 // names it. It is read once more, because the error may have come from the path to the disk.
 void PieceReader::judge(const StoredPiece& piece, Status status, format::OperationRecord& record,
-                        const Forget& forget) {
+                        const Repair& repair) {
   if (status.ok() || !collector_.is_current(piece)) return;
   status = check_alone(piece);
   if (status.ok() || !collector_.is_current(piece)) return;
@@ -131,7 +138,7 @@ void PieceReader::judge(const StoredPiece& piece, Status status, format::Operati
                 damaged ? "does not match its checksum" : "cannot be read: " + status.error().message());
   const store::Run& at = piece.first();
   if (damaged) members_.note_checksum_error(at.disk);
-  if (piece.is_extent && forget(piece)) {
+  if (piece.is_extent && repair(piece)) {
     if (at.disk < record.disks.size()) ++record.disks[at.disk].repaired;
     return;
   }
@@ -139,7 +146,7 @@ void PieceReader::judge(const StoredPiece& piece, Status status, format::Operati
                      static_cast<std::uint16_t>(damaged ? MDFS_ERROR_DATA : MDFS_ERROR_UNREADABLE)});
 }
 
-std::uint64_t PieceReader::step(format::OperationRecord& record, const Forget& forget) {
+std::uint64_t PieceReader::step(format::OperationRecord& record, const Repair& repair) {
   std::vector<Span> spans;
   for (unsigned i = 0; i < disks_.size(); ++i)
     if (disks_[i].next < disks_[i].order.size()) spans.push_back(next_span(i));
@@ -166,12 +173,12 @@ std::uint64_t PieceReader::step(format::OperationRecord& record, const Forget& f
       bytes += align_up(piece.stored_bytes, std::uint64_t{block_size_});
       ++record.items_done;
       if (!span.together || !ios[i].status.ok()) {
-        if (collector_.is_current(piece)) judge(piece, check_alone(piece), record, forget);
+        if (collector_.is_current(piece)) judge(piece, check_alone(piece), record, repair);
         continue;
       }
       format::PassingBytes passing(piece);
       passing.take(ConstBytes(ios[i].buffers[0]).subspan(first_byte(piece) - span.start, piece.stored_bytes));
-      judge(piece, passing.match() ? Status() : Status(Errc::kCorrupt, "data.checksum"), record, forget);
+      judge(piece, passing.match() ? Status() : Status(Errc::kCorrupt, "data.checksum"), record, repair);
     }
     record.bytes_done += bytes;
     if (span.disk < record.disks.size()) record.disks[span.disk].read_bytes += bytes;

@@ -30,10 +30,10 @@ class PieceReader {
   void begin(std::vector<StoredPiece> pieces, format::OperationRecord& record);
   bool done() const;
   void forget();
-  // Makes an extent a hole that is damaged and can be built again. False: it cannot.
-  using Forget = std::function<bool(const StoredPiece&)>;
+  // Writes a damaged copy of an extent anew, or makes an extent a hole that can be built again. False: it cannot.
+  using Repair = std::function<bool(const StoredPiece&)>;
   // Reads about kReadBytes of each disk and counts the results in the record. Returns the bytes read.
-  std::uint64_t step(format::OperationRecord& record, const Forget& forget);
+  std::uint64_t step(format::OperationRecord& record, const Repair& repair);
 
  private:
   struct Disk {
@@ -49,6 +49,7 @@ class PieceReader {
   };
   // kLost: on a disk that is missing or has failed; kLeftOut: on a stale one.
   enum class Where : std::uint8_t { kHere, kLost, kLeftOut, kNowhere };
+  static bool is_there(const format::Runs& runs, const std::vector<store::DiskInfo>& disks);
   static void note_lost(const StoredPiece& piece, const std::vector<store::DiskInfo>& disks,
                         format::OperationRecord& record);
   static Where place_of(const StoredPiece& piece, const std::vector<store::DiskInfo>& disks);
@@ -56,7 +57,7 @@ class PieceReader {
   std::uint64_t end_byte(const StoredPiece& piece) const;
   Span next_span(unsigned disk) const;
   Status check_alone(const StoredPiece& piece);
-  void judge(const StoredPiece& piece, Status status, format::OperationRecord& record, const Forget& forget);
+  void judge(const StoredPiece& piece, Status status, format::OperationRecord& record, const Repair& repair);
 
   store::Members& members_;
   const std::uint32_t block_size_;

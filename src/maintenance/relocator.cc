@@ -17,8 +17,9 @@ using engine::RelocationReason;
 
 std::deque<RelocationCandidate> Relocator::candidates(bool strips, bool home) const {
   std::vector<RelocationCandidate> all = volume_.engine().relocation_candidates();
-  std::erase_if(
-      all, [&](const RelocationCandidate& one) { return one.reason == RelocationReason::kInStrips ? !strips : !home; });
+  std::erase_if(all, [&](const RelocationCandidate& one) {
+    return one.reason == RelocationReason::kInStrips ? !strips : one.reason == RelocationReason::kAwayFromHome && !home;
+  });
   const auto next = std::upper_bound(all.begin(), all.end(), last_,
                                      [](Ino last, const RelocationCandidate& one) { return last < one.object; });
   std::rotate(all.begin(), next, all.end());
@@ -90,7 +91,7 @@ Turn Relocator::turn() {
   };
   engine::RelocationOutcome outcome;
   do {
-    if (queue.front().reason == RelocationReason::kAwayFromHome || engine.is_quiet())
+    if (queue.front().reason != RelocationReason::kInStrips || engine.is_quiet())
       relocate(queue.front(), pace, outcome);
     queue.pop_front();
   } while (!queue.empty() && pace(0).ok());

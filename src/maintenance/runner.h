@@ -70,8 +70,11 @@ class Runner final : public volume::Operations {
   Slot& slot(OperationKind kind) { return slots_[static_cast<std::size_t>(kind) - 1]; }
   const Slot& slot(OperationKind kind) const { return slots_[static_cast<std::size_t>(kind) - 1]; }
   Status check_known(OperationKind kind) const;
-  // A first write would make an absent disk stale. Only a drain is worth that, because a drain gives up a lost disk.
-  bool must_not_write(OperationKind kind) const { return kind != OperationKind::kDrain && store_.holds_still(); }
+  // A first write would make an absent disk stale. Work that gives up a lost disk is worth that.
+  static bool is_for_lost_disks(OperationKind kind) {
+    return kind == OperationKind::kDrain || kind == OperationKind::kProtect;
+  }
+  bool must_not_write(OperationKind kind) const { return !is_for_lost_disks(kind) && store_.holds_still(); }
   bool may_write(OperationKind kind, const OperationRecord& record) const {
     return !store_.read_only() && !record.dry_run() && !must_not_write(kind);
   }

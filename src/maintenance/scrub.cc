@@ -98,6 +98,11 @@ Result<bool> Scrub::step_data(OperationRun& run) {
   }
   reader_.step(run.record, [&](const StoredPiece& piece) {
     if (!run.may_write()) return false;
+    if (piece.has_copy()) {
+      const auto repaired = volume_.repair_copies(piece.object, piece.where);
+      if (!repaired.ok()) spdlog::error("scrub: inode {}: {}", piece.object, repaired.error().message());
+      return repaired.ok() && *repaired;
+    }
     const auto forgotten = volume_.forget_level_extents(piece.object, {piece.where});
     if (!forgotten.ok()) spdlog::error("scrub: inode {}: {}", piece.object, forgotten.error().message());
     return forgotten.ok() && *forgotten;

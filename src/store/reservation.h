@@ -21,8 +21,9 @@ struct SpaceAmount {
   std::uint64_t blocks = 0;
   std::uint64_t items = 0;  // of the tree that are new or grow
   std::uint64_t bytes = 0;  // by which they grow, in sum
+  std::uint64_t pairs = 0;  // of `blocks`, those that need a twin on another disk, which is counted in `blocks`, too
 
-  bool empty() const { return blocks == 0 && items == 0 && bytes == 0; }
+  bool empty() const { return blocks == 0 && items == 0 && bytes == 0 && pairs == 0; }
   SpaceAmount& operator+=(const SpaceAmount& other);
   // The part of this amount that `there` does not cover.
   SpaceAmount less(const SpaceAmount& there) const;
@@ -63,12 +64,13 @@ inline SpaceAmount& SpaceAmount::operator+=(const SpaceAmount& other) {
   blocks += other.blocks;
   items += other.items;
   bytes += other.bytes;
+  pairs += other.pairs;
   return *this;
 }
 
 inline SpaceAmount SpaceAmount::less(const SpaceAmount& there) const {
   return {blocks - std::min(blocks, there.blocks), items - std::min(items, there.items),
-          bytes - std::min(bytes, there.bytes)};
+          bytes - std::min(bytes, there.bytes), pairs - std::min(pairs, there.pairs)};
 }
 
 }  // namespace mdfs::store

@@ -174,6 +174,14 @@ std::uint64_t Space::spare_data(Purpose purpose) const {
   return free > kept ? free - kept : 0;
 }
 
+// Each disk can take one block of a pair, and no disk more than there are pairs.
+bool Space::has_room_for_pairs(std::uint64_t pairs) const {
+  std::uint64_t room = 0;
+  for (std::uint16_t disk = 0; disk < allocator_->disk_count(); ++disk)
+    if (allocator_->usable(disk)) room += std::min<std::uint64_t>(allocator_->map(disk)->data_free(), pairs);
+  return room / 2 >= pairs;
+}
+
 Status Space::reserve(const SpaceAmount& amount, Purpose purpose) {
   std::unique_lock lock(mutex_);
   if (!knows_freed_) return {Errc::kNoSpace, "free blocks are unknown before the first commit of this mount"};
@@ -182,13 +190,19 @@ Status Space::reserve(const SpaceAmount& amount, Purpose purpose) {
   const Purpose leaves = purpose == Purpose::kFreeing ? Purpose::kReserved : purpose;
   const auto find_room = [&]() -> Status {
     if (amount.items > 0) MDFS_TRY(keep_room(lock, tree_.changed, kept_nodes(leaves), purpose));
-    if (spare_data(purpose) >= amount.blocks) return {};
-    return {Errc::kNoSpace, fmt::format("{} blocks are needed, {} are free", amount.blocks, spare_data(purpose))};
+    if (spare_data(purpose) < amount.blocks)
+      return {Errc::kNoSpace, fmt::format("{} blocks are needed, {} are free", amount.blocks, spare_data(purpose))};
+    if (amount.pairs == 0 || purpose != Purpose::kNormal || has_room_for_pairs(reserved_.pairs + amount.pairs))
+      return {};
+    return {Errc::kNoSpace, fmt::format("{} blocks and as many on other disks are needed: one disk alone has most of "
+                                        "the free blocks",
+                                        amount.pairs)};
   };
   Status status = find_room();
   while (!status.ok() && wait_for_discards(lock)) status = find_room();
   if (status.ok()) {
     reserved_.blocks += amount.blocks;
+    reserved_.pairs += amount.pairs;
   } else {
     reserved_ = reserved_.less({0, amount.items, amount.bytes});
     trim();

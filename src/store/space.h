@@ -249,6 +249,7 @@ class Space {
   std::uint64_t kept_nodes(Purpose purpose, const SpaceAmount& own = {}) const;
   std::uint64_t missing_nodes(std::uint64_t home) const;  // kept for kNormal, but without space
   std::uint64_t place_blocks() const { return node_blocks_ * copies_; }
+  bool has_room_for_pairs(std::uint64_t pairs) const;
   // Free data blocks that are not reserved and that the purpose may take.
   std::uint64_t spare_data(Purpose purpose) const;
   void shrink();

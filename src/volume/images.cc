@@ -135,7 +135,8 @@ Result<LayoutPage> VolumeImpl::layout(Ino ino, const engine::LayoutCursor& from,
     MDFS_TRY(engine_->write_back(*use));
     MDFS_TRY(store_->commit());
   }
-  MDFS_TRY_ASSIGN(engine::LayoutRows found, engine_->layout(*use, {.from = from, .most = most}, stop));
+  MDFS_TRY_ASSIGN(engine::LayoutRows found,
+                  engine_->layout(*use, {.from = from, .most = most, .of = engine::LayoutOf::kPieces}, stop));
   return LayoutPage{std::move(found.rows), found.next, found.at_end, store_->block_size(), store_->disk_count()};
 }
 

@@ -16,7 +16,7 @@ Result<LostFiles> VolumeImpl::lost_files(Ino from, std::size_t most, const engin
   found.disks = store_->lost_disks();
   store::Verifier* const verifier = store_->verifier();
   if (found.disks == 0 || verifier == nullptr) return found;
-  PieceCollector collector(*store_, *verifier);
+  PieceCollector collector(*store_, *verifier, false);
   format::OperationRecord unread;
   LostFile file;
   const std::int64_t until_ns = environment_.monotonic_ns() + kLookNs;
@@ -41,7 +41,13 @@ Result<LostFiles> VolumeImpl::lost_files(Ino from, std::size_t most, const engin
           return found;
         }
       }
-      const std::uint64_t lost = piece.disks() & found.disks;
+      // An extent with a copy is lost with both.
+      const std::uint64_t of_copy = format::StoredExtent::disks_of(piece.copy) & found.disks;
+      const bool has_other = piece.has_copy() && of_copy == 0;
+      const std::uint64_t lost = has_other ? 0
+                                 : (format::StoredExtent::disks_of(piece.runs) & found.disks) != 0
+                                     ? piece.disks() & found.disks
+                                     : 0;
       file.stored_bytes += piece.stored_bytes;
       if (lost != 0) file.lost_bytes += piece.stored_bytes;
       file.disks |= lost;

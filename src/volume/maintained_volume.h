@@ -28,6 +28,11 @@ class MaintainedVolume : public Volume {
   // If the object is a stored level: forgets extents of it that cannot be read, which are then built again. By the
   // numbers of StoredPiece::where. False: it is none.
   virtual Result<bool> forget_level_extents(Ino object, const std::vector<std::uint64_t>& numbers) = 0;
+  // Verifies both copies of an extent, and writes a bad one anew. By the number of StoredPiece::where. False: both are
+  // bad, or there is one only.
+  virtual Result<bool> repair_copies(Ino object, std::uint64_t number) = 0;
+  // Counts calls of set_copies().
+  virtual std::uint64_t protection_changes() const = 0;
   // The number of calls that are reading data. Long work waits briefly for them.
   virtual const std::atomic<unsigned>& readers() const = 0;
   // Called after disks were added, removed or resized; and after placements changed, also by such changes.

@@ -137,6 +137,10 @@ Status VolumeImpl::create_inode(Change& change, Ino ino, const format::Inode& pa
   inode.parent = S_ISDIR(object.mode) ? parent_ino : 0;
   inode.atime_ns = inode.mtime_ns = inode.ctime_ns = inode.btime_ns = change.now_ns;
   inode.data_generation = change.transaction.generation();
+  if (S_ISREG(object.mode) || S_ISDIR(object.mode)) {
+    inode.protection = parent.protection;
+    inode.group_members = parent.group_members;
+  }
   if ((parent.mode & S_ISGID) != 0) {
     inode.gid = parent.gid;
     const bool member = caller.uid == 0 || caller.is_in(inode.gid);

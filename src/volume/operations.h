@@ -1,4 +1,5 @@
-// The long operations of a volume, as their callers see them: scrub, defragmentation, drain of a disk, balancing.
+// The long operations of a volume, as their callers see them: scrub, defragmentation, drain of a disk, balancing,
+// protection.
 // src/maintenance does the work; the program that opens a volume passes the two together.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -21,8 +22,9 @@ enum class OperationKind : std::uint8_t {
   kDefrag = MDFS_OPERATION_DEFRAG,
   kDrain = MDFS_OPERATION_DRAIN,
   kBalance = MDFS_OPERATION_BALANCE,
+  kProtect = MDFS_OPERATION_PROTECT,
 };
-inline constexpr unsigned kOperationKinds = 4;
+inline constexpr unsigned kOperationKinds = 5;
 
 // The request of a caller. `object` other than 0: for that object only.
 struct OperationRequest {

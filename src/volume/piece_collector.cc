@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/log.h"
+#include "format/extent_copies.h"
 #include "format/file_cell.h"
 #include "format/strip.h"
 #include "volume/records.h"
@@ -51,10 +52,20 @@ Status PieceCollector::take_extents(const store::Item& item, std::vector<StoredP
   MDFS_TRY_ASSIGN(const auto shape, shape_of(item.key.object));
   if (!shape) return {};
   MDFS_TRY_ASSIGN(const format::ExtentPage page, format::ExtentPage::decode(item.value, *shape));
+  format::CopyPage copies;
+  if ((store_.features_ro_compat() & MDFS_RO_COMPAT_PROTECTION) != 0) {
+    MDFS_TRY_ASSIGN(const auto value, store_.get(format::copies_key(item.key)));
+    if (value) {
+      MDFS_TRY_ASSIGN(copies, format::CopyPage::decode(*value, *shape));
+    }
+  }
   for (unsigned place = 0; place < shape->places(); ++place) {
-    MDFS_TRY_ASSIGN(auto extent, format::read_extent(store_, item.key, page, place, store_.block_size()));
+    MDFS_TRY_ASSIGN(auto extent, format::read_pieces(store_, item.key, page, &copies, place, store_.block_size()));
     if (!extent || !extent->is_stored()) continue;  // a hole, or moved meanwhile
-    pieces.push_back({{std::move(*extent), item.key.object, item.key.offset * format::kMaxPlaces + place, true}, {}});
+    const std::uint64_t where = item.key.offset * format::kMaxPlaces + place;
+    if (extent->has_copy() && copies_apart_)
+      pieces.push_back({{extent->by_copy(), item.key.object, where, true, true}, {}});
+    pieces.push_back({{std::move(*extent), item.key.object, where, true}, {}});
   }
   return {};
 }

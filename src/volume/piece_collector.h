@@ -23,7 +23,9 @@ struct StoredPiece : store::StoredData {
 // Takes pieces from the tree in the order of its keys. One thread. Other threads may change the tree meanwhile.
 class PieceCollector {
  public:
-  PieceCollector(store::Store& store, store::Verifier& verifier) : store_(store), verifier_(verifier) {}
+  // `copies_apart`: a second copy is a piece of its own, whose `copy` is the extent's. Else a piece has both.
+  PieceCollector(store::Store& store, store::Verifier& verifier, bool copies_apart)
+      : store_(store), verifier_(verifier), copies_apart_(copies_apart) {}
 
   // Takes some more items from `next` on, and advances `next`; false when there are no more. Items that cannot be read
   // are noted in the record.
@@ -40,6 +42,7 @@ class PieceCollector {
 
   store::Store& store_;
   store::Verifier& verifier_;
+  const bool copies_apart_;
   std::uint64_t shape_object_ = 0;  // whose shape is kept
   std::optional<format::ExtentTableShape> shape_;
 };

@@ -142,6 +142,13 @@ struct LevelsInfo {
   std::vector<Level> levels;  // level 1, 2, ..
 };
 
+// The protection of a file or directory.
+struct Protection {
+  bool copies = false;  // its extents have, or get, second copies; of a directory: those of new images in it
+  bool is_image = false;
+  engine::ProtectionState state;  // of an image
+};
+
 // Takes bytes of a window, from an offset on. After a change of the image they come again, from the first one on.
 using LevelSink = std::function<Status(std::uint64_t offset, ConstBytes bytes)>;
 
@@ -346,6 +353,13 @@ class Volume {
   // The same window to be read in parts, of one state of the image (PinnedWindow). Null where read_level() says false.
   virtual Result<std::unique_ptr<PinnedWindow>> pin_level(Ino ino, unsigned level, const geometry::Window& window,
                                                           unsigned most_attempts, const engine::Stop& stop) = 0;
+
+  // ---- second copies of extents
+  // Of an image: writers make copies from now on, or none, and long work (operations.h) converts what is stored. Of
+  // another file: once it is an image. Of a directory: of new files in it. kNotSupported: there is one disk.
+  // kInvalidArgument: an inode that is neither.
+  virtual Status set_copies(Ino ino, bool wanted) = 0;
+  virtual Result<Protection> protection(Ino ino, const engine::Stop& stop) = 0;
 
   // ---- disks; errors are those of the store. New files and images use added disks at once.
   // Frees deleted files, as far as that takes a moment, and commits until their blocks may be discarded

@@ -149,6 +149,11 @@ class VolumeImpl final : public MaintainedVolume {
                                                   unsigned most_attempts, const engine::Stop& stop) override;
   Result<engine::WindowPlan> plan_window(Ino ino, const geometry::Window& window, const engine::Stop& stop) override;
 
+  Status set_copies(Ino ino, bool wanted) override;
+  Result<Protection> protection(Ino ino, const engine::Stop& stop) override;
+  Result<bool> repair_copies(Ino object, std::uint64_t number) override;
+  std::uint64_t protection_changes() const override { return protection_changes_; }
+
   Status free_deleted() override;
   Result<std::vector<unsigned>> add_disks(std::vector<store::JoiningDisk> disks) override;
   Status set_disk_weight(unsigned disk, std::uint16_t weight) override;
@@ -311,7 +316,7 @@ class VolumeImpl final : public MaintainedVolume {
   // ---- files that become images (becoming.cc)
   Status calibrate(Inode& inode, const geometry::Geometry& wanted);
   void note_rank(const geometry::Geometry& geometry);
-  Result<Pin> make_unnamed_image(const ImageOptions& options, std::uint64_t size_bytes);
+  Result<Pin> make_unnamed_image(const ImageOptions& options, std::uint64_t size_bytes, bool copies);
   Status copy_all(Inode& from, Inode& to, std::uint64_t size_bytes, const engine::Stop& stop);
   // Gives the data of the unnamed image `made` to `inode`, unless that has changed.
   Status take_data(Inode& inode, Inode& made, std::uint64_t generation);
@@ -348,6 +353,7 @@ class VolumeImpl final : public MaintainedVolume {
   OpenObjects open_objects_;
   DiskStatistics disk_statistics_;
   std::atomic<unsigned> readers_{0};
+  std::atomic<std::uint64_t> protection_changes_{0};
   const std::unique_ptr<Operations> operations_;
 
   std::atomic<std::uint64_t> file_placement_{0};  // id; 0: not found or made yet

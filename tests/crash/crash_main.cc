@@ -64,6 +64,8 @@ void add_to(CLI::App& app, Arguments& arguments) {
       ->check(CLI::IsMember({"few", "many"}));
   app.add_option("--jobs", arguments.jobs, "threads")->check(CLI::Range(1, 256));
   app.add_option("--seconds", arguments.seconds, "stop after so long");
+  app.add_flag("--protected", arguments.run.is_protected,
+               "all images have second copies, and each state is also read without each disk; three disks and more");
   app.add_flag("--spoiled", arguments.run.spoiled,
                "one copy of each tree node is bad to begin with; two disks and more");
   app.add_option("--canary", arguments.canary,
@@ -133,7 +135,8 @@ std::string again(const Arguments& arguments, const Sequence& sequence) {
   return fmt::format(
       "./dev crash --disks {} --seed {} --cuts {} --nested {} --kills {} --absent {} --again {}{}{} --ops '{}'",
       options.disks, options.seed, few_cuts(arguments, sequence) ? "few" : "many", options.depth - 1,
-      options.kill_every, options.absent_every, options.kill_again_every, options.spoiled ? " --spoiled" : "",
+      options.kill_every, options.absent_every, options.kill_again_every,
+      (options.spoiled ? std::string(" --spoiled") : std::string()) + (options.is_protected ? " --protected" : ""),
       arguments.failing_every > 0 ? fmt::format(" --failing {}", arguments.failing_every) : "", sequence.text);
 }
 

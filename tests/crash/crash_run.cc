@@ -114,6 +114,7 @@ MemoryDisks make_base_disks(const RunOptions& options) {
   MemoryDisks disks = test::format_memory_disks(options.disks, options.disk_bytes, environment);
   auto volume = test::open_volume(test::borrowed(disks), test::quiet_options(4u << 20), environment);
   MDFS_CHECK(volume.ok());
+  if (options.is_protected) MDFS_CHECK((*volume)->set_copies(volume::kRootIno, true).ok());
   const Status made = make_base(**volume);
   MDFS_CHECK(made.ok());
   MDFS_CHECK((*volume)->close().ok());
@@ -172,7 +173,8 @@ std::string try_operations(const std::vector<Operation>& operations, const Memor
     std::string wrong;
     if (options.depth > 1) wrong = judge_nested(disks, history, progress, options, judged);
     if (wrong.empty())
-      wrong = judge(disks, history, progress, {thorough && !options.spoiled, thorough}, options.seed + 2);
+      wrong = judge(disks, history, progress, {thorough && !options.spoiled, thorough, options.is_protected},
+                    options.seed + 2);
     if (!wrong.empty()) ++lost;
     note(cut.position, "cut (" + cut.text + ")", progress, wrong);
     for (int absent = 0; absent < static_cast<int>(left.size()); ++absent) {

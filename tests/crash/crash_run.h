@@ -39,6 +39,8 @@ struct RunOptions {
   unsigned kill_again_every = 0;
   device::CutBounds boot_bounds{0, 3, 6, 2, 1, false};
   std::optional<Failure> failure;
+  // All images have second copies, and every state is also read without each disk in turn. Three disks and more.
+  bool is_protected = false;
   bool spoiled = false;  // disk 0 has a bad copy of every node to begin with
   // For the canaries: with each of these faults planted something must be seen to be lost.
   bool flushes_lie = false;       // no flush has kept anything

@@ -70,6 +70,7 @@ class Judged {
 struct Look {
   bool checked = false;   // by the checker, before it is mounted
   bool thorough = false;  // and written to, and checked again
+  bool lossy = false;     // also read without each disk in turn: images have second copies
 };
 
 // For a volume that is mounted to be looked at: with few threads, as starting them takes longer than the rest.

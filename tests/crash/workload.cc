@@ -25,23 +25,24 @@ struct Verb {
 
 const std::map<std::string, Verb, std::less<>>& verbs() {
   static const std::map<std::string, Verb, std::less<>> kVerbs{
-      {"create", {1, Effect::kNames}},       {"mkdir", {1, Effect::kNames}},
-      {"symlink", {1, Effect::kNames}},      {"link", {2, Effect::kNames}},
-      {"unlink", {1, Effect::kNames}},       {"rmdir", {1, Effect::kNames}},
-      {"rename", {2, Effect::kReplace}},     {"exchange", {2, Effect::kReplace}},
-      {"chmod", {2, Effect::kNames}},        {"xattr", {2, Effect::kNames}},
-      {"hold", {1, Effect::kNames}},         {"write", {3, Effect::kWrite}},
-      {"append", {2, Effect::kWrite}},       {"truncate", {2, Effect::kData}},
-      {"punch", {3, Effect::kWrite}},        {"window", {5, Effect::kData}},
-      {"fsync", {1, Effect::kFsync}},        {"sync", {0, Effect::kSync}},
-      {"finalize", {0, Effect::kWriteBack}}, {"writeback", {0, Effect::kWriteBack}},
-      {"move", {1, Effect::kWriteBack}},     {"scrub", {0, Effect::kNames}},
-      {"scrub-begin", {1, Effect::kNames}},  {"drain", {1, Effect::kNames}},
-      {"drain-begin", {2, Effect::kNames}},  {"keep", {1, Effect::kNames}},
-      {"balance", {1, Effect::kNames}},      {"consolidate", {1, Effect::kWriteBack}},
-      {"defrag", {0, Effect::kNames}},       {"defrag-begin", {1, Effect::kNames}},
-      {"return", {0, Effect::kNames}},       {"become", {1, Effect::kNames}},
-      {"levels", {1, Effect::kWriteBack}},
+      {"create", {1, Effect::kNames}},        {"mkdir", {1, Effect::kNames}},
+      {"symlink", {1, Effect::kNames}},       {"link", {2, Effect::kNames}},
+      {"unlink", {1, Effect::kNames}},        {"rmdir", {1, Effect::kNames}},
+      {"rename", {2, Effect::kReplace}},      {"exchange", {2, Effect::kReplace}},
+      {"chmod", {2, Effect::kNames}},         {"xattr", {2, Effect::kNames}},
+      {"hold", {1, Effect::kNames}},          {"write", {3, Effect::kWrite}},
+      {"append", {2, Effect::kWrite}},        {"truncate", {2, Effect::kData}},
+      {"punch", {3, Effect::kWrite}},         {"window", {5, Effect::kData}},
+      {"fsync", {1, Effect::kFsync}},         {"sync", {0, Effect::kSync}},
+      {"finalize", {0, Effect::kWriteBack}},  {"writeback", {0, Effect::kWriteBack}},
+      {"move", {1, Effect::kWriteBack}},      {"scrub", {0, Effect::kNames}},
+      {"scrub-begin", {1, Effect::kNames}},   {"drain", {1, Effect::kNames}},
+      {"drain-begin", {2, Effect::kNames}},   {"keep", {1, Effect::kNames}},
+      {"balance", {1, Effect::kNames}},       {"consolidate", {1, Effect::kWriteBack}},
+      {"defrag", {0, Effect::kNames}},        {"defrag-begin", {1, Effect::kNames}},
+      {"return", {0, Effect::kNames}},        {"become", {1, Effect::kNames}},
+      {"levels", {1, Effect::kWriteBack}},    {"protect", {1, Effect::kNames}},
+      {"protect-begin", {2, Effect::kNames}}, {"unprotect", {1, Effect::kNames}},
   };
   return kVerbs;
 }
@@ -134,6 +135,8 @@ Status Runner::run(const Operation& operation, unsigned number) {
   if (operation.verb == "defrag") return defragment(operation, UINT64_MAX);
   if (operation.verb == "defrag-begin") return defragment(operation, number_of(operation.arguments[0]));
   if (operation.verb == "keep") return keep_disk(operation);
+  if (operation.verb == "protect-begin") return protect(operation, number_of(operation.arguments[1]));
+  if (operation.verb == "protect" || operation.verb == "unprotect") return protect(operation, UINT64_MAX);
   if (operation.verb == "return") return relocate_home();
   const Effect effect = operation.effect();
   const bool names = effect == Effect::kNames || effect == Effect::kReplace;
@@ -170,6 +173,15 @@ Status Runner::change_disks(const Operation& operation, std::uint64_t steps) {
   volume::OperationRequest request;
   request.kind = balance ? volume::OperationKind::kBalance : volume::OperationKind::kDrain;
   request.parameters[0] = balance ? std::uint64_t{1} << disk : disk;
+  return run_operation(operation, request, steps);
+}
+
+// An image gets second copies, or loses them.
+Status Runner::protect(const Operation& operation, std::uint64_t steps) {
+  MDFS_TRY_ASSIGN(const Ino ino, find(operation.arguments[0]));
+  MDFS_TRY(volume_.set_copies(ino, operation.verb != "unprotect"));
+  volume::OperationRequest request;
+  request.kind = volume::OperationKind::kProtect;
   return run_operation(operation, request, steps);
 }
 
@@ -442,6 +454,9 @@ std::vector<std::string> set_of_operations() {
       "drain 0",
       "drain-begin 1 3",
       "drain-begin 1 5; keep 1; balance 1",
+      "protect /image",
+      "write /image 0 500; protect /image; window /image 32 32 32 32; fsync /g",
+      "protect-begin /stack 2; append /stack 4096; fsync /stack",
   };
 }
 

@@ -55,6 +55,7 @@ class Runner {
   Status scrub(const Operation& operation, std::uint64_t steps);
   Status defragment(const Operation& operation, std::uint64_t steps);
   Status change_disks(const Operation& operation, std::uint64_t steps);
+  Status protect(const Operation& operation, std::uint64_t steps);
   Status keep_disk(const Operation& operation);
   Status relocate_home();
   Status become_image(volume::Ino ino);

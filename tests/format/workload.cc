@@ -197,6 +197,8 @@ class Workload {
       const unsigned levels = std::min(geometry::level_count(geometry), below(4));
       need(volume_->set_levels(file.ino, levels, static_cast<geometry::Reduction>(1 + below(geometry::kReductions))),
            "set levels");
+      if (below(2) == 0 && volume_->store().disk_count() > 1)
+        need(volume_->set_copies(file.ino, true), "protect an image");
       file.geometry = geometry;
       file.bytes.resize(geometry.size_bytes());
     }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/dirent.h"
 #include "format/disk_errors.h"
+#include "format/extent_copies.h"
 #include "format/extents.h"
 #include "format/file_cell.h"
 #include "format/geometry_item.h"
@@ -130,6 +131,16 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
       }
       break;
     }
+    case MDFS_KIND_PARITY: {
+      const format::ExtentTableShape shape{static_cast<std::uint8_t>(detail % 2), 4096u * (1 + detail / 2)};
+      if (const auto copies = format::CopyPage::decode(value, shape); copies.ok()) {
+        MDFS_CHECK(copies->count() >= 1 && copies->count() <= shape.places());
+        const auto again = format::CopyPage::decode(copies->encode(), shape);
+        MDFS_CHECK(again.ok() && *again == *copies);
+      }
+      break;
+    }
+    case MDFS_KIND_PARITY_RUNS:
     case MDFS_KIND_EXTENT_RUNS:
       if (const auto runs = format::decode_extent_runs(value, detail); runs.ok()) {
         const auto again = format::decode_extent_runs(format::encode_extent_runs(*runs), detail);

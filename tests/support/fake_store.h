@@ -41,7 +41,8 @@ class FakeStore : public store::Store {
   std::uint32_t block_size() const override { return block_size_; }
   geometry::AllocationPolicy policy() const override { return geometry::AllocationPolicy::kScatter; }
   std::uint64_t features_incompat() const override { return MDFS_INCOMPAT_KNOWN; }
-  std::uint64_t features_ro_compat() const override { return MDFS_RO_COMPAT_KNOWN; }
+  std::uint64_t features_ro_compat() const override { return ro_compat_; }
+  void add_features_ro_compat(std::uint64_t bits) override { ro_compat_ |= bits; }
   std::uint64_t generation() const override { return commits_; }
   bool read_only() const override { return read_only_; }
   std::string read_only_reason() const override { return read_only_ ? "set by the test" : ""; }
@@ -98,6 +99,7 @@ class FakeStore : public store::Store {
   std::atomic<bool> full_{false};
   std::atomic<bool> refuses_blocks_{false};
   std::atomic<bool> read_only_{false};
+  std::atomic<std::uint64_t> ro_compat_{MDFS_RO_COMPAT_LEVELS};
   std::atomic<bool> missing_{false};
   std::atomic<bool> dirty_{false};
   std::atomic<std::uint64_t> commits_{1};

@@ -21,17 +21,21 @@ format::Key cell_key(const OpenObject& object, std::uint64_t cell) {
   return {object.number, MDFS_KIND_FILE_CELL, cell};
 }
 
+format::Key copies_key(const OpenObject& object, std::uint64_t page) {
+  return format::copies_key(page_key(object, page));
+}
+
 format::Key inline_key(const OpenObject& object) { return {object.number, MDFS_KIND_INLINE, 0}; }
 
-ExtentMap::ExtentMap(store::Items& items, const store::Members& members) : items_(items), members_(members) {
-  for (unsigned disk = 0; disk < members.disk_count(); ++disk) disk_blocks_[disk] = members.disk_info(disk).blocks;
+ExtentMap::ExtentMap(store::Store& store) : store_(store) {
+  for (unsigned disk = 0; disk < store.disk_count(); ++disk) disk_blocks_[disk] = store.disk_info(disk).blocks;
 }
 
 Status ExtentMap::check(const store::Run& run) const {
   if (run.disk < disk_blocks_.size() && inside(run.block, run.blocks, disk_blocks_[run.disk])) return {};
-  if (run.disk >= std::min<std::size_t>(members_.disk_count(), disk_blocks_.size()))
-    return {Errc::kCorrupt, fmt::format("extents.disk: disk {} of {}", run.disk, members_.disk_count())};
-  disk_blocks_[run.disk] = members_.disk_info(run.disk).blocks;  // it may have come since
+  if (run.disk >= std::min<std::size_t>(store_.disk_count(), disk_blocks_.size()))
+    return {Errc::kCorrupt, fmt::format("extents.disk: disk {} of {}", run.disk, store_.disk_count())};
+  disk_blocks_[run.disk] = store_.disk_info(run.disk).blocks;  // it may have come since
   if (inside(run.block, run.blocks, disk_blocks_[run.disk])) return {};
   return {Errc::kCorrupt, fmt::format("extents.block: blocks {}+{} of disk {}, which has {}", run.block, run.blocks,
                                       run.disk, disk_blocks_[run.disk].load())};
@@ -53,6 +57,7 @@ Result<Strips> strips_of(const OpenObject& object, const std::vector<store::Item
 
 std::size_t ExtentMap::cost(const KnownPage& known) {
   std::size_t bytes = kPageOverheadBytes + std::size_t{known.page->count()} * known.page->shape().record_bytes();
+  if (known.copies != nullptr) bytes += known.copies->count() * kCopyBytes;
   for (const Strips::Entry& entry : *known.strips) bytes += kPageOverheadBytes + 4 * entry.strip->crc32c.size();
   return bytes;
 }
@@ -93,16 +98,17 @@ Result<KnownPage> ExtentMap::page(const OpenObject& object, std::uint64_t number
   // Strips first: if both change meanwhile, what has become a record since is seen twice rather than not at all.
   Strips strips;
   if (object.may_have_strips) {
-    MDFS_TRY_ASSIGN(const auto items, items_.scan(strip_key(object, number, 0),
+    MDFS_TRY_ASSIGN(const auto items, store_.scan(strip_key(object, number, 0),
                                                   strip_key(object, number, MDFS_STRIPS_PER_PAGE - 1), SIZE_MAX));
     MDFS_TRY_ASSIGN(strips, strips_of(object, items));
   }
-  MDFS_TRY_ASSIGN(const auto value, items_.get(page_key(object, number)));
+  MDFS_TRY_ASSIGN(const auto value, store_.get(page_key(object, number)));
   auto page = std::make_shared<format::ExtentPage>(object.table);
   if (value) {
     MDFS_TRY_ASSIGN(*page, format::ExtentPage::decode(*value, object.table));
   }
-  KnownPage known{std::move(page), std::make_shared<const Strips>(std::move(strips))};
+  MDFS_TRY_ASSIGN(auto copies, copies_of(store_, object, number));
+  KnownPage known{std::move(page), std::make_shared<const Strips>(std::move(strips)), std::move(copies)};
   const std::lock_guard lock(mutex_);
   if (version == version_) insert(name, known);
   return known;
@@ -115,7 +121,7 @@ std::uint64_t MappedExtent::blocks() const {
 }
 
 void MappedExtent::append_runs(std::vector<store::Run>& all) const {
-  all.insert(all.end(), record.all_runs().begin(), record.all_runs().end());
+  for (const store::Run& run : record.all_runs()) all.push_back(run);
   for (const StripPart& part : parts) all.push_back(part.run());
 }
 
@@ -133,8 +139,8 @@ Result<MappedExtent> ExtentMap::extent(const OpenObject& object, const geometry:
     extent.parts.push_back({strip.stored_part(place.place, object.block_size), strip.begin, strip.bytes});
     MDFS_TRY(check(extent.parts.back().stored));
   }
-  MDFS_TRY_ASSIGN(auto record, format::read_extent(items_, page_key(object, place.page), *known.page, place.place,
-                                                   object.block_size));
+  MDFS_TRY_ASSIGN(auto record, format::read_pieces(store_, page_key(object, place.page), *known.page,
+                                                   known.copies.get(), place.place, object.block_size));
   if (!record) return runs_missing(object);
   MDFS_TRY(check(*record));
   extent.record = std::move(*record);
@@ -142,7 +148,7 @@ Result<MappedExtent> ExtentMap::extent(const OpenObject& object, const geometry:
 }
 
 Result<format::FileCell> ExtentMap::cell(const OpenObject& object, std::uint64_t index) {
-  MDFS_TRY_ASSIGN(const auto value, items_.get(cell_key(object, index)));
+  MDFS_TRY_ASSIGN(const auto value, store_.get(cell_key(object, index)));
   if (!value) return format::FileCell{};
   MDFS_TRY_ASSIGN(format::FileCell cell, format::decode_file_cell(*value, object.block_size));
   for (const format::FileRun& run : cell.runs) MDFS_TRY(check(run.place()));
@@ -150,7 +156,7 @@ Result<format::FileCell> ExtentMap::cell(const OpenObject& object, std::uint64_t
 }
 
 Result<std::optional<ByteVector>> ExtentMap::inline_bytes(const OpenObject& object) {
-  return items_.get(inline_key(object));
+  return store_.get(inline_key(object));
 }
 
 void ExtentMap::replace(const OpenObject& object, std::uint64_t number, KnownPage page) {

@@ -13,17 +13,18 @@
 
 #include "engine/open_object.h"
 #include "engine/strips/strips.h"
+#include "format/extent_copies.h"
 #include "format/extents.h"
 #include "format/file_cell.h"
 #include "mdfs/ondisk.h"
-#include "store/items.h"
-#include "store/members.h"
+#include "store/store.h"
 
 namespace mdfs::engine {
 
 format::Key page_key(const OpenObject& object, std::uint64_t page);
 format::Key strip_key(const OpenObject& object, std::uint64_t page, unsigned number);
 format::Key cell_key(const OpenObject& object, std::uint64_t cell);
+format::Key copies_key(const OpenObject& object, std::uint64_t page);
 format::Key inline_key(const OpenObject& object);
 
 using format::StoredExtent;
@@ -53,6 +54,7 @@ struct MappedExtent {
 struct KnownPage {
   std::shared_ptr<const format::ExtentPage> page;
   std::shared_ptr<const Strips> strips;
+  std::shared_ptr<const format::CopyPage> copies;  // null: none
 };
 
 // A record says that its extent is scattered, and the item with the runs is not there.
@@ -66,7 +68,18 @@ Result<Strips> strips_of(const OpenObject& object, const std::vector<store::Item
 // be freed without replace(), because object numbers are never reused. Any thread.
 class ExtentMap {
  public:
-  ExtentMap(store::Items& items, const store::Members& members);
+  explicit ExtentMap(store::Store& store);
+
+  // The copies of a page of records, if the volume has any; Reader is store::Store or store::Transaction.
+  template <typename Reader>
+  Result<std::shared_ptr<const format::CopyPage>> copies_of(Reader& reader, const OpenObject& object,
+                                                            std::uint64_t page) const {
+    if (!has_copies()) return std::shared_ptr<const format::CopyPage>();
+    MDFS_TRY_ASSIGN(const auto value, reader.get(copies_key(object, page)));
+    if (!value) return std::shared_ptr<const format::CopyPage>();
+    MDFS_TRY_ASSIGN(format::CopyPage copies, format::CopyPage::decode(*value, object.table));
+    return std::make_shared<const format::CopyPage>(std::move(copies));
+  }
 
   // `fresh`: read the tree even if the page is cached.
   Result<MappedExtent> extent(const OpenObject& object, const geometry::Coord& extent, bool fresh);
@@ -88,6 +101,7 @@ class ExtentMap {
  private:
   static constexpr std::size_t kLimitBytes = 8u << 20;
   static constexpr std::size_t kPageOverheadBytes = 192;  // of a strip as well
+  static constexpr std::size_t kCopyBytes = 80;           // of a copy
   struct Name {
     std::uint64_t object;
     std::uint64_t number;
@@ -107,8 +121,9 @@ class ExtentMap {
   void insert(const Name& name, KnownPage known);
   void erase(Entries::iterator entry);
 
-  store::Items& items_;
-  const store::Members& members_;
+  bool has_copies() const { return (store_.features_ro_compat() & MDFS_RO_COMPAT_PROTECTION) != 0; }
+
+  store::Store& store_;
   mutable std::array<std::atomic<std::uint64_t>, MDFS_MAX_DISKS> disk_blocks_{};  // as last seen
   std::mutex mutex_;                                                              // guards all below
   Entries entries_;                                                               // most recently used first

@@ -24,6 +24,26 @@ layout::ExtentPlace row_of(const geometry::Coord& extent, const format::Runs& ru
   return row;
 }
 
+Status each_copy(Core& core, const OpenObject& object, std::uint64_t page, ConstBytes value, LayoutCursor& at,
+                 const TakeRow& take, bool& taking) {
+  MDFS_TRY_ASSIGN(const auto copies, core.extent_map.copies_of(core.store, object, page));
+  if (copies == nullptr) return {};
+  MDFS_TRY_ASSIGN(const format::ExtentPage records, format::ExtentPage::decode(value, object.table));
+  for (; at.row < kMostRowsOfPage; ++at.row) {
+    const unsigned place = at.row - kFirstCopyRow;
+    if (!copies->get(place)) continue;
+    MDFS_TRY_ASSIGN(
+        const std::optional<StoredExtent> extent,
+        format::read_pieces(core.store, page_key(object, page), records, copies.get(), place, object.block_size));
+    if (!extent || !extent->has_copy()) continue;
+    layout::ExtentPlace row = row_of(object.extent_of({page, place}), extent->copy, extent->stored_bytes);
+    row.is_copy = true;
+    taking = take(row);
+    if (!taking) return {};
+  }
+  return {};
+}
+
 Status each_extent(Core& core, const OpenObject& object, std::uint64_t page, ConstBytes value, LayoutCursor& at,
                    const TakeRow& take, bool& taking) {
   MDFS_TRY_ASSIGN(const format::ExtentPage records, format::ExtentPage::decode(value, object.table));
@@ -69,7 +89,8 @@ Result<bool> LayoutWalk::run_cells(LayoutCursor& at, const TakeRow& take) {
 
 Result<std::uint64_t> LayoutWalk::next_of_extents(const LayoutCursor& at) {
   if (of_ == LayoutOf::kStrips) return kNone;
-  const std::uint64_t from = at.row < format::kMaxPlaces ? at.page : at.page + 1;
+  const bool is_here = at.row < format::kMaxPlaces || (of_ == LayoutOf::kPieces && at.row < kMostRowsOfPage);
+  const std::uint64_t from = is_here ? at.page : at.page + 1;
   if (from == 0 && at.page != 0) return kNone;
   while (used_ < items_.size() && items_[used_].key.offset < from) ++used_;
   if (used_ == items_.size() && !fetched_all_) MDFS_TRY(fetch({object_.number, MDFS_KIND_EXTENTS, from}));
@@ -129,7 +150,11 @@ Result<bool> LayoutWalk::run_pages(LayoutCursor& at, const TakeRow& take) {
       MDFS_TRY(each_extent(core_, object_, page, items_[used_].value, at, take, taking));
     if (!taking) return false;
     at.row = std::max(at.row, std::uint32_t{format::kMaxPlaces});
-    if (of_strips == page) MDFS_TRY(strips_of_page(at, take, taking));
+    if (of_strips == page && at.row < kFirstCopyRow) MDFS_TRY(strips_of_page(at, take, taking));
+    if (!taking) return false;
+    at.row = std::max(at.row, kFirstCopyRow);
+    if (of_ == LayoutOf::kPieces && of_extents == page)
+      MDFS_TRY(each_copy(core_, object_, page, items_[used_].value, at, take, taking));
     if (!taking) return false;
     at = {page + 1, 0};
   }

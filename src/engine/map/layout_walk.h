@@ -21,6 +21,10 @@ layout::ExtentPlace row_of(const geometry::Coord& extent, const format::Runs& ru
 Status each_extent(Core& core, const OpenObject& object, std::uint64_t page, ConstBytes value, LayoutCursor& at,
                    const TakeRow& take, bool& taking);
 
+// The same of the copies of the page; `row` is kFirstCopyRow and the place.
+Status each_copy(Core& core, const OpenObject& object, std::uint64_t page, ConstBytes value, LayoutCursor& at,
+                 const TakeRow& take, bool& taking);
+
 // One walk, on one thread. The tree may change meanwhile; the walk sees each page at one moment.
 class LayoutWalk {
  public:

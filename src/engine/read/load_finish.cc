@@ -105,7 +105,9 @@ void LoadOperation::finish(Fetch& fetch) {
   if (!status.ok()) {
     fetch.stored = BufferRef();
     fetch.strips = BufferRef();
-    if (status.error().code == Errc::kCorrupt && !last_try_) {
+    const bool retry = may_retry(fetch, status.error());
+    note_failure(fetch, status.error());
+    if (retry) {
       const std::lock_guard lock(mutex_);
       again_.push_back(&fetch);
       return;
@@ -122,6 +124,8 @@ void LoadOperation::finish(Fetch& fetch) {
     return;
   }
 
+  if (fetch.found_damage && fetch.extent.record.has_copy() && fetch.kept == nullptr && !core_.store.read_only())
+    core_.relocations.note_damaged(object_.number, object_.extent_index(fetch.coord));
   BufferRef buffer;
   {
     const std::lock_guard lock(block.mutex);

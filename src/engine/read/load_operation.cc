@@ -35,11 +35,10 @@ void LoadOperation::keep(const std::shared_ptr<OpenObject>& object, ByteBudget::
 
 Status LoadOperation::run(const Stop& stop, ByteBudget::Share& share) {
   if (fetches_.empty()) return {};
-  waits_ = true;
+  waits_ = retries_ = true;
   begin(false);
   if (!help_until_done(stop) && go_on_alone(share)) return interrupted();
-  if (!again_.empty()) {
-    last_try_ = true;
+  while (!again_.empty()) {
     std::vector<std::unique_ptr<Fetch>> retried;
     for (std::unique_ptr<Fetch>& fetch : fetches_)
       if (std::find(again_.begin(), again_.end(), fetch.get()) != again_.end()) retried.push_back(std::move(fetch));
@@ -65,7 +64,7 @@ bool LoadOperation::go_on_alone(ByteBudget::Share& share) {
     release(*fetch->block);
   }
   loaded_ = &nothing;
-  last_try_ = true;
+  retries_ = false;
   is_alone_ = true;
   kept_self_ = self;
   keep(object_.shared_from_this(), std::move(share));
@@ -79,7 +78,6 @@ bool LoadOperation::go_on_alone(ByteBudget::Share& share) {
 
 void LoadOperation::start() {
   if (fetches_.empty()) return end();
-  last_try_ = true;
   kept_self_ = shared_from_this();
   begin(false);
 }
@@ -117,6 +115,7 @@ Status LoadOperation::look_up(Fetch& fetch, bool fresh) {
     } else {
       MDFS_TRY_ASSIGN(fetch.extent, core_.extent_map.extent(object_, fetch.coord, fresh));
     }
+    choose_piece(fetch);
     format::Runs& runs = fetch.extent.record.runs;
     if (std::any_of(runs.begin(), runs.end(), [&](const store::Run& run) { return core_.is_zeroed(run.disk); }))
       runs.clear();  // as if it had never been written, under its strips
@@ -134,6 +133,33 @@ Status LoadOperation::look_up(Fetch& fetch, bool fresh) {
   }
   MDFS_TRY_ASSIGN(fetch.cell, core_.extent_map.cell(object_, fetch.block->key.index));
   return {};
+}
+
+void LoadOperation::choose_piece(Fetch& fetch) const {
+  StoredExtent& record = fetch.extent.record;
+  if (!record.has_copy()) return;
+  const std::uint64_t zeroed = core_.zeroed_disks;
+  const std::uint64_t absent = core_.absent_disks.load(std::memory_order_relaxed) | zeroed;
+  const std::uint64_t first = StoredExtent::disks_of(record.runs), second = StoredExtent::disks_of(record.copy);
+  bool by_copy = (first & absent) != 0 && (second & absent) == 0;
+  const bool has_zeros = ((by_copy ? first : second) & zeroed) != 0;  // the other piece, which is no better then
+  if (fetch.tries % 2 == 1 && !has_zeros) by_copy = !by_copy;
+  if (by_copy) record = record.by_copy();
+}
+
+bool LoadOperation::may_retry(const Fetch& fetch, const Error& error) const {
+  if (!retries_ || error.code == Errc::kCancelled) return false;
+  if (fetch.extent.record.has_copy()) return fetch.tries < 2;
+  return error.code == Errc::kCorrupt && fetch.tries == 0;
+}
+
+void LoadOperation::note_failure(Fetch& fetch, const Error& error) {
+  const StoredExtent& record = fetch.extent.record;
+  if (error.code != Errc::kMissingDisk)
+    fetch.found_damage = true;
+  else if (record.is_contiguous())
+    core_.absent_disks.fetch_or(StoredExtent::disks_of(record.runs), std::memory_order_relaxed);
+  ++fetch.tries;
 }
 
 void LoadOperation::begin(bool fresh) {

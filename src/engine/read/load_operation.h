@@ -22,6 +22,8 @@ struct Fetch {
   std::vector<std::uint32_t> parts;    // numbers of the parts to load, ascending
   const MappedExtent* kept = nullptr;  // the record to use instead of a look-up
   bool as_frame = false;               // the block gets the record's frame as it is stored
+  unsigned tries = 0;                  // failed ones
+  bool found_damage = false;           // in one of them, not only absent disks
 
   // Found in the tree:
   MappedExtent extent;
@@ -43,7 +45,8 @@ struct Fetch {
 
 // Looks records up, submits all requests, and finishes each cache block as its bytes arrive, on the caller's thread and
 // on the decoding threads. After a checksum mismatch the operation looks the record up again and reads once more,
-// because the extent may have moved meanwhile. A second mismatch is damage.
+// because the extent may have moved meanwhile. A second mismatch is damage. An extent with a second copy is read from
+// the other copy after any error, and then once more from the first one; what has failed is repaired in the background.
 // run() waits. start() does not wait; keep() then holds all that must outlive the caller, the barrier included. A
 // caller of run() that is stopped leaves, and the operation continues as after start(): the disks still fill its
 // memory.
@@ -65,6 +68,11 @@ class LoadOperation : public std::enable_shared_from_this<LoadOperation> {
   // Looks records up and submits requests. Completions may come at once.
   void begin(bool fresh);
   Status look_up(Fetch& fetch, bool fresh);
+  // Lets the record name the piece that is to be read.
+  void choose_piece(Fetch& fetch) const;
+  // Can another try succeed?
+  bool may_retry(const Fetch& fetch, const Error& error) const;
+  void note_failure(Fetch& fetch, const Error& error);
   void prepare(std::uint32_t number, std::vector<Segment>& segments);
   void prepare_raw(std::uint32_t number, std::vector<Segment>& segments);
   void prepare_strips(std::uint32_t number, std::vector<Segment>& segments);
@@ -112,8 +120,8 @@ class LoadOperation : public std::enable_shared_from_this<LoadOperation> {
   };
   std::deque<Pending> pending_;  // of requests_, in order
   bool waits_ = false;           // a caller helps, and waits
-  bool last_try_ = false;
-  bool is_alone_ = false;  // the caller has left
+  bool retries_ = false;         // a caller waits, who begins further tries
+  bool is_alone_ = false;        // the caller has left
 
   std::mutex mutex_;  // guards all below, and the fields of Fetch that name the operation
   std::condition_variable changed_;
@@ -121,7 +129,7 @@ class LoadOperation : public std::enable_shared_from_this<LoadOperation> {
   std::size_t unfinished_ = 0;
   std::size_t finishing_ = 0;  // at work in finish(), which may call `loaded`
   bool leaving_ = false;       // the caller waits for them to end
-  std::vector<Fetch*> again_;  // had a checksum mismatch
+  std::vector<Fetch*> again_;  // are tried once more
   Status error_;
 };
 

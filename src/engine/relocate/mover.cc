@@ -14,6 +14,7 @@
 #include "engine/core.h"
 #include "engine/map/extent_map.h"
 #include "engine/open_object.h"
+#include "engine/relocate/same_record.h"
 #include "engine/requests.h"
 #include "engine/write/publisher.h"
 #include "mdfs/ondisk.h"
@@ -24,7 +25,7 @@ namespace mdfs::engine {
 struct Mover::Part {
   geometry::Coord coord{};
   std::uint64_t index = 0;
-  StoredExtent from;      // as it was looked up
+  StoredExtent from;      // as it was looked up; `runs` are those of the piece that moves
   format::FileCell cell;  // files: likewise
   format::Runs to;        // in order of the stored bytes
   std::uint32_t blocks = 0;
@@ -124,18 +125,25 @@ Status Mover::look_up(OpenObject& object, Job& job, const std::vector<geometry::
     if (object.is_image()) {
       const geometry::PagePlace place = object.page_of(coord);
       MDFS_TRY_ASSIGN(const KnownPage known_page, core_.extent_map.page(object, place.page, false));
-      MDFS_TRY_ASSIGN(const auto from, format::read_extent(core_.store, page_key(object, place.page), *known_page.page,
-                                                           place.place, object.block_size));
-      if (!from) continue;  // replaced meanwhile
-      part.from = *from;
+      MDFS_TRY_ASSIGN(const auto from, format::read_pieces(core_.store, page_key(object, place.page), *known_page.page,
+                                                           known_page.copies.get(), place.place, object.block_size));
+      if (!from || (job.request.of_copies && !from->has_copy())) continue;  // replaced meanwhile
+      part.from = job.request.of_copies ? from->by_copy() : *from;
     } else {
       MDFS_TRY_ASSIGN(part.cell, core_.extent_map.cell(object, part.index));
       part.from = stored_cell(object, part.cell);
     }
     if (!part.from.is_stored()) continue;
     MDFS_TRY(core_.extent_map.check(part.from));
-    part.blocks = static_cast<std::uint32_t>(part.from.blocks());
-    const unsigned disk = job.request.disk ? job.request.disk(coord) : object.placement_disk(coord);
+    part.blocks = static_cast<std::uint32_t>(part.from.piece_blocks());
+    const bool placed_copy = job.request.of_copies && object.placement != nullptr && object.placement->disks > 1;
+    const unsigned disk = job.request.disk ? job.request.disk(coord)
+                          : placed_copy    ? object.copy_disk(coord)
+                                           : object.placement_disk(coord);
+    if (disk < MDFS_MAX_DISKS && (StoredExtent::disks_of(part.from.copy) >> disk & 1) != 0) {
+      job.outcome.no_room.push_back(coord);
+      continue;
+    }
     if (disk >= core_.store.disk_count()) return {Errc::kInvalidArgument, fmt::format("move to disk {}", disk)};
     part.disk = static_cast<std::uint16_t>(disk);
     job.parts.push_back(std::move(part));
@@ -151,7 +159,7 @@ Status Mover::find_room(OpenObject& object, Job& job) {
   store::SpaceAmount blocks, again, nodes;
   for (const Part& part : job.parts) {
     blocks.blocks += part.blocks;
-    for (const store::Run& run : part.from.all_runs()) again.blocks += job.request.freed ? job.request.freed(run) : 0;
+    for (const store::Run& run : part.from.runs) again.blocks += job.request.freed ? job.request.freed(run) : 0;
     if (job.request.most_runs > 0) continue;  // records stay as long as they are, or become shorter
     const store::SpaceAmount worst = object.worst_case(part.blocks, false);
     nodes += {0, worst.items, worst.bytes};
@@ -289,15 +297,18 @@ Status Mover::copy_piece(OpenObject& object, Job& job, std::size_t first, std::s
   return written;
 }
 
-// Alone, after looking whether it is still there. An error is that of a damaged extent.
+// Alone, after looking whether it is still there; then the other copy. An error is that of a damaged extent.
 Status Mover::read_again(OpenObject& object, Part& part) {
   MDFS_TRY_ASSIGN(const bool current, is_current(object, part));
   part.state = Part::State::kChanged;
   if (!current) return {};
-  std::vector<Segment> segments;
-  append_segments(part.from.runs, object.block_size, 0, bytes_of(object, part.blocks), part.bytes.data(), 0, segments);
-  Status read = read_segments(core_.store, segments, core_.options.largest_request_bytes);
-  if (read.ok() && matches(object, part)) {
+  Status read;
+  for (const format::Runs* const piece : {&part.from.runs, &part.from.copy}) {
+    if (piece->empty()) continue;
+    std::vector<Segment> segments;
+    append_segments(*piece, object.block_size, 0, bytes_of(object, part.blocks), part.bytes.data(), 0, segments);
+    read = read_segments(core_.store, segments, core_.options.largest_request_bytes);
+    if (!read.ok() || !matches(object, part)) continue;
     part.state = Part::State::kCopied;
     return {};
   }
@@ -317,33 +328,9 @@ bool Mover::matches(const OpenObject& object, const Part& part) const {
   return part.from.matches(stored);
 }
 
-namespace {
-
-// Reader is store::Store or store::Transaction: is the record what it was?
-template <typename Reader>
-Result<bool> is_same(Reader& reader, const OpenObject& object, const geometry::Coord& coord, const StoredExtent& from) {
-  const geometry::PagePlace place = object.page_of(coord);
-  const format::Key key = page_key(object, place.page);
-  MDFS_TRY_ASSIGN(const auto value, reader.get(key));
-  if (!value) return false;
-  MDFS_TRY_ASSIGN(const format::ExtentPage page, format::ExtentPage::decode(*value, object.table));
-  MDFS_TRY_ASSIGN(const auto now, format::read_extent(reader, key, page, place.place, object.block_size));
-  return now && *now == from;
-}
-
-template <typename Reader>
-Result<bool> is_same(Reader& reader, const OpenObject& object, std::uint64_t index, const format::FileCell& cell) {
-  MDFS_TRY_ASSIGN(const auto value, reader.get(cell_key(object, index)));
-  if (!value) return false;
-  MDFS_TRY_ASSIGN(const format::FileCell now, format::decode_file_cell(*value, object.block_size));
-  return now == cell;
-}
-
-}  // namespace
-
 Result<bool> Mover::is_current(const OpenObject& object, const Part& part) {
   if (!object.is_image()) return is_same(core_.store, object, part.index, part.cell);
-  return is_same(core_.store, object, part.coord, part.from);
+  return is_same(core_, core_.store, object, part.coord, part.from);
 }
 
 // ---- publishing
@@ -360,7 +347,7 @@ Status Mover::publish(OpenObject& object, Job& job) {
     std::vector<Staged> staged;
     for (Part& part : job.parts) {
       if (!copied(part)) continue;
-      const Result<bool> same = object.is_image() ? is_same(transaction, object, part.coord, part.from)
+      const Result<bool> same = object.is_image() ? is_same(core_, transaction, object, part.coord, part.from)
                                                   : is_same(transaction, object, part.index, part.cell);
       MDFS_TRY(same);
       if (!*same) continue;
@@ -369,6 +356,7 @@ Status Mover::publish(OpenObject& object, Job& job) {
       one.coord = part.coord;
       one.extent = part.from;
       one.extent.runs = part.to;
+      if (job.request.of_copies) one.extent = one.extent.by_copy();
       one.is_moved = true;
       if (!object.is_image()) one.blocks = part.cell.block_mask();
       published.push_back(&part);

@@ -23,7 +23,10 @@ using Pace = std::function<Status(std::uint64_t bytes)>;
 struct MoveRequest {
   // Extents, or cells ({number}) of an ordinary file, each once; holes are skipped.
   std::vector<geometry::Coord> extents;
-  // The disk for an extent; absent: the disk that the placement names.
+  // Moves the second copies of the extents, not the extents; those without a copy are skipped.
+  bool of_copies = false;
+  // The disk for an extent, or its copy; absent: the disk that the placement names for it. A disk that holds the other
+  // copy has no room.
   std::function<unsigned(const geometry::Coord&)> disk;
   // The extents of a disk move into at most so many contiguous runs, in the order of Groups, or stay where they are. 0:
   // all extents that find space move, in as few runs as possible, an extent in several pieces if necessary.

@@ -123,7 +123,8 @@ Status Replacer::consolidate_readable(OpenObject& object, const std::vector<geom
 Result<store::Reservation> Replacer::room_to_consolidate(OpenObject& object,
                                                          const std::vector<geometry::Coord>& extents) {
   const store::SpaceAmount one = object.worst_case(0, false);
-  const store::SpaceAmount amount{extents.size() * one.blocks, extents.size() * one.items, extents.size() * one.bytes};
+  const std::size_t count = extents.size();
+  const store::SpaceAmount amount{count * one.blocks, count * one.items, count * one.bytes, count * one.pairs};
   Result<store::Reservation> reservation = core_.store.reserve(amount, store::Purpose::kNormal);
   if (reservation.ok() || reservation.error().code != Errc::kNoSpace) return reservation;
   for (const geometry::Coord& coord : extents) {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/write/free_data.h"
 
-#include "format/extents.h"
+#include "format/extent_copies.h"
 #include "format/file_cell.h"
 #include "format/strip.h"
 #include "mdfs/ondisk.h"
@@ -14,11 +14,19 @@ namespace {
 Status free_page(store::Transaction& transaction, const store::Item& item, const format::ExtentTableShape& shape,
                  std::uint32_t block_size) {
   MDFS_TRY_ASSIGN(const format::ExtentPage page, format::ExtentPage::decode(item.value, shape));
+  const format::Key of_copies = format::copies_key(item.key);
+  MDFS_TRY_ASSIGN(const auto value, transaction.get(of_copies));
+  format::CopyPage copies;
+  if (value) {
+    MDFS_TRY_ASSIGN(copies, format::CopyPage::decode(*value, shape));
+    transaction.erase(of_copies);
+  }
   for (unsigned place = 0; place < shape.places(); ++place) {
-    MDFS_TRY_ASSIGN(const auto extent, format::read_extent(transaction, item.key, page, place, block_size));
+    MDFS_TRY_ASSIGN(const auto extent, format::read_pieces(transaction, item.key, page, &copies, place, block_size));
     if (!extent) return {Errc::kCorrupt, "extent-runs.missing"};
     for (const store::Run& run : extent->all_runs()) transaction.free(run);
     if (extent->has_runs_item) transaction.erase(format::extent_runs_key(item.key, place));
+    if (extent->copy_has_runs_item) transaction.erase(format::copy_runs_key(item.key, place));
   }
   return {};
 }

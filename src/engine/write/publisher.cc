@@ -35,6 +35,7 @@ Result<Publisher::Page*> Publisher::get_page(std::uint64_t number) {
     if (kept.page != nullptr) {
       state.page = kept.page;
       state.strips = kept.strips;
+      state.copies = kept.copies;
       return &state;
     }
   }
@@ -50,6 +51,7 @@ Result<Publisher::Page*> Publisher::get_page(std::uint64_t number) {
                                       strip_key(object_, number, MDFS_STRIPS_PER_PAGE - 1), SIZE_MAX));
     MDFS_TRY_ASSIGN(strips, strips_of(object_, items));
   }
+  MDFS_TRY_ASSIGN(state.copies, core_.extent_map.copies_of(transaction_, object_, number));
   state.page = std::move(page);
   state.strips = std::make_shared<const Strips>(std::move(strips));
   return &state;
@@ -71,11 +73,24 @@ Strips& Publisher::strips_to_change(Page& page) {
   return *page.own_strips;
 }
 
+format::CopyPage& Publisher::copies_to_change(Page& page) {
+  if (page.own_copies == nullptr) {
+    page.own_copies = page.copies == nullptr ? std::make_shared<format::CopyPage>()
+                                             : std::make_shared<format::CopyPage>(*page.copies);
+    page.copies = page.own_copies;
+  }
+  return *page.own_copies;
+}
+
 void Publisher::put_page(std::uint64_t number, Page& page) {
   if (page.own_page != nullptr && page.page->empty())
     transaction_.erase(page_key(object_, number));
   else if (page.own_page != nullptr)
     transaction_.put(page_key(object_, number), page.page->encode());
+  if (page.own_copies != nullptr && page.own_copies->empty())
+    transaction_.erase(copies_key(object_, number));
+  else if (page.own_copies != nullptr)
+    transaction_.put(copies_key(object_, number), page.own_copies->encode());
   for (const unsigned changed : std::exchange(page.changed, {})) {
     const format::Strip* const strip = page.strips->find(changed);
     if (strip == nullptr)
@@ -161,16 +176,48 @@ Status Publisher::publish_strips(const std::vector<StagedStrip>& strips) {
   return {};
 }
 
-Result<StoredExtent> Publisher::free_record(Page& page, const geometry::PagePlace& place) {
+Result<StoredExtent> Publisher::free_record(Page& page, const geometry::PagePlace& place, const StoredExtent& kept) {
   const format::Key key = page_key(object_, place.page);
-  MDFS_TRY_ASSIGN(std::optional<StoredExtent> freed,
-                  format::read_extent(transaction_, key, *page.page, place.place, object_.block_size));
+  MDFS_TRY_ASSIGN(
+      std::optional<StoredExtent> freed,
+      format::read_pieces(transaction_, key, *page.page, page.copies.get(), place.place, object_.block_size));
   if (!freed) return runs_missing(object_);
   if (!freed->is_stored()) return std::move(*freed);
-  for (const store::Run& run : freed->all_runs()) remove(run);
+  for (const format::Runs* const piece : {&freed->runs, &freed->copy})
+    if (!(*piece == kept.runs) && !(*piece == kept.copy))
+      for (const store::Run& run : *piece) remove(run);
   if (freed->has_runs_item) transaction_.erase(format::extent_runs_key(key, place.place));
   page_to_change(page).erase(place.place);
+  if (freed->has_copy()) {
+    if (freed->copy_has_runs_item) transaction_.erase(format::copy_runs_key(key, place.place));
+    copies_to_change(page).erase(place.place);
+  }
   return std::move(*freed);
+}
+
+void Publisher::put_record(Page& page, const geometry::PagePlace& place, const Staged& staged,
+                           const StoredExtent& old) {
+  const format::Key key = page_key(object_, place.page);
+  StoredExtent extent = staged.extent;
+  // A piece that stays where it is keeps its birth.
+  const auto birth_of = [&](const format::Runs& piece) {
+    if (piece == old.runs) return old.birth;
+    if (piece == old.copy) return old.copy_birth;
+    for (const store::Run& run : piece) add(run);
+    return transaction_.generation();
+  };
+  extent.birth = birth_of(extent.runs);
+  extent.written = staged.is_moved && old.is_stored() ? old.written : extent.birth;
+  const format::ExtentRecord record = format::ExtentRecord::of(extent);
+  if (record.is_scattered())
+    transaction_.put(format::extent_runs_key(key, place.place), format::encode_extent_runs(extent.runs));
+  page_to_change(page).set(place.place, record);
+  if (!extent.has_copy()) return;
+  extent.copy_birth = birth_of(extent.copy);
+  const format::ExtentCopy copy = format::ExtentCopy::of(extent);
+  if (copy.is_scattered())
+    transaction_.put(format::copy_runs_key(key, place.place), format::encode_extent_runs(extent.copy));
+  copies_to_change(page).set(place.place, copy);
 }
 
 void Publisher::note_home(const Staged& staged, const StoredExtent& old) {
@@ -192,17 +239,9 @@ Status Publisher::publish_image(const std::vector<Staged>& extents) {
       if (!staged->is_moved) replaced |= std::uint64_t{1} << place;
     free_parts(*state, replaced);
     for (const auto& [place, staged] : list) {
-      MDFS_TRY_ASSIGN(const StoredExtent old, free_record(*state, {number, place}));
+      MDFS_TRY_ASSIGN(const StoredExtent old, free_record(*state, {number, place}, staged->extent));
       note_home(*staged, old);
-      if (!staged->extent.is_stored()) continue;
-      format::ExtentRecord record = format::ExtentRecord::of(staged->extent);
-      record.birth = transaction_.generation();
-      record.written = staged->is_moved && old.is_stored() ? old.written : record.birth;
-      if (record.is_scattered())
-        transaction_.put(format::extent_runs_key(page_key(object_, number), place),
-                         format::encode_extent_runs(staged->extent.runs));
-      for (const store::Run& run : staged->extent.all_runs()) add(run);
-      page_to_change(*state).set(place, record);
+      if (staged->extent.is_stored()) put_record(*state, {number, place}, *staged, old);
     }
     put_page(number, *state);
   }
@@ -289,6 +328,8 @@ Status Publisher::free_items(std::uint64_t first, std::uint64_t last) {
       MDFS_TRY_ASSIGN(format::ExtentPage stored, format::ExtentPage::decode(item.value, object_.table));
       Page page;
       page.page = page.own_page = std::make_shared<format::ExtentPage>(std::move(stored));
+      MDFS_TRY_ASSIGN(page.copies, core_.extent_map.copies_of(transaction_, object_, item.key.offset));
+      if (page.copies != nullptr) transaction_.erase(copies_key(object_, item.key.offset));
       for (unsigned place = 0; place < object_.page_box.places; ++place)
         MDFS_TRY(free_record(page, {item.key.offset, place}));
       transaction_.erase(item.key);
@@ -320,7 +361,8 @@ Status Publisher::free_strips(std::uint64_t first, std::uint64_t last) {
 }
 
 void update_cached_pages(Core& core, const OpenObject& object, const Publisher::Pages& pages) {
-  for (const auto& [number, page] : pages) core.extent_map.replace(object, number, {page.page, page.strips});
+  for (const auto& [number, page] : pages)
+    core.extent_map.replace(object, number, {page.page, page.strips, page.copies});
 }
 
 }  // namespace mdfs::engine

@@ -56,6 +56,8 @@ class Publisher {
     // The same after a change. The page before the change may have other holders.
     std::shared_ptr<format::ExtentPage> own_page;
     std::shared_ptr<Strips> own_strips;
+    std::shared_ptr<const format::CopyPage> copies;  // null: none
+    std::shared_ptr<format::CopyPage> own_copies;
     std::set<unsigned> changed;  // numbers of strips
   };
   using Pages = std::map<std::uint64_t, Page>;
@@ -72,8 +74,12 @@ class Publisher {
   Result<Page*> get_page(std::uint64_t number);
   static format::ExtentPage& page_to_change(Page& page);
   static Strips& strips_to_change(Page& page);
-  // Returns what the record said.
-  Result<StoredExtent> free_record(Page& page, const geometry::PagePlace& place);
+  static format::CopyPage& copies_to_change(Page& page);
+  // Removes the record and the copy. Frees their blocks, but not those of a piece that `kept` has, too. Returns what
+  // they said.
+  Result<StoredExtent> free_record(Page& page, const geometry::PagePlace& place, const StoredExtent& kept = {});
+  // Sets the record, and the copy, of a staged extent that replaces `old`.
+  void put_record(Page& page, const geometry::PagePlace& place, const Staged& staged, const StoredExtent& old);
   // Of the extents at these places, one bit each.
   void free_parts(Page& page, std::uint64_t places);
   // These parts of a strip no longer count.

@@ -25,6 +25,8 @@ namespace {
 
 constexpr std::uint64_t kNoOwner = 0;  // owner of what has no group
 
+constexpr std::uint64_t all_disks_but(std::uint16_t disk) { return ~(std::uint64_t{1} << disk); }
+
 bool is_zero(ConstBytes bytes) {
   // Equal to itself shifted by one, and the first is zero.
   return bytes.empty() ||
@@ -150,9 +152,10 @@ std::uint64_t planned_extents(const OpenObject& object) {
 // Gives blocks to the extents of one disk, in order, in contiguous groups as large as can be had.
 class Placer {
  public:
-  // `avoided`: disks, a bit each, where writes failed.
-  Placer(Core& core, OpenObject& object, std::uint16_t disk, store::Reservation& reservation, std::uint64_t avoided)
-      : core_(core), object_(object), disk_(disk), reservation_(reservation), avoided_(avoided) {}
+  // `piece`: what gets the blocks. `avoided`: disks, a bit each, where writes failed, or where no copy may lie.
+  Placer(Core& core, OpenObject& object, std::uint16_t disk, store::Reservation& reservation, std::uint64_t avoided,
+         format::Runs format::StoredExtent::*piece)
+      : core_(core), object_(object), disk_(disk), reservation_(reservation), avoided_(avoided), piece_(piece) {}
 
   Status place(const std::vector<Staged*>& extents) {
     std::size_t next = 0;
@@ -199,8 +202,9 @@ class Placer {
   std::uint64_t replaced_block(const Staged& staged) {
     if (!object_.is_image()) return 0;
     const Result<MappedExtent> stored = core_.extent_map.extent(object_, staged.coord, false);
-    if (!stored.ok() || !stored->has_record() || stored->record.first().disk != disk_) return 0;
-    return stored->record.first().block;
+    if (!stored.ok()) return 0;
+    const format::Runs& piece = stored->record.*piece_;
+    return piece.empty() || piece.front().disk != disk_ ? 0 : piece.front().block;
   }
 
   // The blocks that an image of known shape will still need on this disk, if all its extents are like these.
@@ -208,6 +212,7 @@ class Placer {
     const std::uint64_t planned = planned_extents(object_) / std::max(1u, object_.placement->disks);
     if (planned == 0) return 0;
     const std::uint64_t all = ceil_div(planned * blocks, extents);
+    if (is_copy()) return all;
     const std::lock_guard lock(object_.state_mutex);
     const std::uint64_t given = disk_ < object_.disk_given.size() ? object_.disk_given[disk_] : 0;
     return std::max(blocks, all - std::min(all, given));
@@ -217,7 +222,7 @@ class Placer {
     store::AllocationRequest request;
     request.disk = disk_;
     request.blocks = blocks;
-    request.owner = core_.options.grouping ? object_.number : kNoOwner;
+    request.owner = core_.options.grouping ? object_.number | (is_copy() ? kCopyOwner : 0) : kNoOwner;
     if (core_.options.grouping) {
       request.around_block = replaced;
       request.expected_blocks = expected;
@@ -225,12 +230,13 @@ class Placer {
     request.may_fall_back = fallback == Fallback::kMay || (avoided_ >> disk_ & 1) != 0;
     request.avoided_disks = avoided_;
     if (object_.is_image()) request.policy = object_.image->policy;
-    if (core_.options.grouping) {
+    if (core_.options.grouping && !is_copy()) {
       const std::lock_guard lock(object_.state_mutex);
       if (disk_ < object_.disk_end.size()) request.near_block = object_.disk_end[disk_];
     }
     MDFS_TRY_ASSIGN(const store::Run run,
                     core_.store.allocate(request, reservation_.blocks() >= blocks ? &reservation_ : nullptr));
+    if (is_copy()) return run;
     const std::lock_guard lock(object_.state_mutex);
     if (object_.disk_end.size() <= run.disk) object_.disk_end.resize(run.disk + 1u);
     object_.disk_end[run.disk] = run.block + run.blocks;
@@ -242,13 +248,13 @@ class Placer {
   void hand_out(store::Run run, const std::vector<Staged*>& extents, std::size_t next, std::size_t end) {
     for (; next < end; ++next) {
       const std::uint32_t blocks = blocks_of(object_, *extents[next]);
-      extents[next]->extent.runs.push_back({run.disk, run.block, blocks});
+      (extents[next]->extent.*piece_).push_back({run.disk, run.block, blocks});
       run.block += blocks;
     }
   }
 
-  static void add_piece(Staged& staged, const store::Run& piece) {
-    auto& runs = staged.extent.runs;
+  void add_piece(Staged& staged, const store::Run& piece) const {
+    format::Runs& runs = staged.extent.*piece_;
     if (!runs.empty() && format::continues(runs.back(), piece))
       runs.back().blocks += piece.blocks;
     else
@@ -263,7 +269,7 @@ class Placer {
       if (run.ok()) {
         add_piece(staged, *run);
         blocks -= run->blocks;
-        if (staged.extent.runs.size() > format::kMaxExtentRuns)
+        if ((staged.extent.*piece_).size() > format::kMaxExtentRuns)
           return {Errc::kNoSpace, fmt::format("no {} free blocks for an extent in {} pieces or fewer",
                                               blocks_of(object_, staged), format::kMaxExtentRuns)};
       } else if (run.error().code != Errc::kNoSpace || piece == 1) {
@@ -275,12 +281,73 @@ class Placer {
     return {};
   }
 
+  bool is_copy() const { return piece_ == &format::StoredExtent::copy; }
+
   Core& core_;
   OpenObject& object_;
   const std::uint16_t disk_;
   store::Reservation& reservation_;
   const std::uint64_t avoided_;
+  format::Runs format::StoredExtent::*const piece_;
 };
+
+void sort_by_group(const Core& core, const OpenObject& object, std::vector<Staged*>& list) {
+  std::stable_sort(list.begin(), list.end(), [&](const Staged* a, const Staged* b) {
+    if (!core.options.grouping) return a->index < b->index;
+    return object.groups.order_of(a->coord) < object.groups.order_of(b->coord);
+  });
+}
+
+void give_back_copy(Core& core, Staged& staged) {
+  for (const store::Run& run : staged.extent.copy) core.store.abandon(run);
+  staged.extent.copy.clear();
+}
+
+// The second copies of extents, one by one, where no piece of the extent lies. Returns the number of those for which no
+// disk has room. They go without, until Protector finds room, because the data may have been acknowledged.
+Result<std::size_t> place_copies_apart(Core& core, OpenObject& object, const std::vector<Staged*>& extents,
+                                       store::Reservation& reservation, std::uint64_t avoided) {
+  std::size_t without = 0;
+  for (Staged* const staged : extents) {
+    if (format::StoredExtent::blocks_of(staged->extent.copy) == blocks_of(object, *staged)) continue;
+    give_back_copy(core, *staged);
+    const std::uint64_t others = format::StoredExtent::disks_of(staged->extent.runs);
+    const auto disk = static_cast<std::uint16_t>(object.copy_disk(staged->coord));
+    const Status placed =
+        Placer(core, object, disk, reservation, avoided | others, &format::StoredExtent::copy).place({staged});
+    if (placed.ok()) continue;
+    give_back_copy(core, *staged);
+    if (placed.error().code != Errc::kNoSpace) return placed.error();
+    ++without;
+  }
+  return without;
+}
+
+Status place_copies(Core& core, OpenObject& object, const std::vector<Staged*>& extents,
+                    store::Reservation& reservation, std::uint64_t avoided) {
+  if (!object.wants_copies.load(std::memory_order_relaxed) || object.placement == nullptr ||
+      object.placement->disks < 2)
+    return {};
+  std::map<std::uint16_t, std::vector<Staged*>> by_disk;
+  std::vector<Staged*> apart;
+  for (Staged* const staged : extents) {
+    if (!staged->extent.is_stored()) continue;
+    const auto disk = static_cast<std::uint16_t>(object.copy_disk(staged->coord));
+    const bool is_taken = ((format::StoredExtent::disks_of(staged->extent.runs) | avoided) >> disk & 1) != 0;
+    (is_taken ? apart : by_disk[disk]).push_back(staged);
+  }
+  for (auto& [disk, list] : by_disk) {
+    sort_by_group(core, object, list);
+    const Status placed =
+        Placer(core, object, disk, reservation, all_disks_but(disk), &format::StoredExtent::copy).place(list);
+    if (!placed.ok() && placed.error().code != Errc::kNoSpace) return placed;
+    if (!placed.ok()) apart.insert(apart.end(), list.begin(), list.end());
+  }
+  MDFS_TRY_ASSIGN(const std::size_t without, place_copies_apart(core, object, apart, reservation, avoided));
+  if (without > 0)
+    spdlog::warn("object {}: no other disk has room for the second copies of {} extents", object.number, without);
+  return {};
+}
 
 Status place_all(Core& core, OpenObject& object, const std::vector<Staged*>& extents, store::Reservation& reservation,
                  std::uint64_t avoided) {
@@ -289,28 +356,26 @@ Status place_all(Core& core, OpenObject& object, const std::vector<Staged*>& ext
     if (blocks_of(object, *staged) > 0)
       by_disk[static_cast<std::uint16_t>(object.placement_disk(staged->coord))].push_back(staged);
   for (auto& [disk, list] : by_disk) {
-    std::stable_sort(list.begin(), list.end(), [&](const Staged* a, const Staged* b) {
-      if (!core.options.grouping) return a->index < b->index;
-      return object.groups.order_of(a->coord) < object.groups.order_of(b->coord);
-    });
-    MDFS_TRY(Placer(core, object, disk, reservation, avoided).place(list));
+    sort_by_group(core, object, list);
+    MDFS_TRY(Placer(core, object, disk, reservation, avoided, &format::StoredExtent::runs).place(list));
   }
-  return {};
+  return place_copies(core, object, extents, reservation, avoided);
 }
 
 Status write_extents(Core& core, const OpenObject& object, const std::vector<Staged*>& extents, std::uint64_t& failed) {
   std::vector<Segment> segments;
   for (const Staged* const staged : extents)
-    if (!staged->extent.runs.empty())
-      append_segments(staged->extent.runs, object.block_size, 0,
-                      std::uint64_t{blocks_of(object, *staged)} * object.block_size, staged->stored.data(), 0,
-                      segments);
+    for (const format::Runs* const piece : {&staged->extent.runs, &staged->extent.copy})
+      if (!piece->empty())
+        append_segments(*piece, object.block_size, 0, std::uint64_t{blocks_of(object, *staged)} * object.block_size,
+                        staged->stored.data(), 0, segments);
   return write_all(core.store, segments, core.options.largest_request_bytes, &failed);
 }
 
 void abandon_one(Core& core, Staged& staged) {
   for (const store::Run& run : staged.extent.all_runs()) core.store.abandon(run);
   staged.extent.runs.clear();
+  staged.extent.copy.clear();
 }
 
 // Extents of which a write failed are placed on other disks, and written there, until that succeeds or no disk is left.
@@ -321,10 +386,7 @@ Status place_and_write(Core& core, OpenObject& object, std::vector<Staged>& exte
   MDFS_TRY(place_all(core, object, list, reservation, failed));
   Status written = write_extents(core, object, list, failed);
   while (!written.ok() && failed != 0) {
-    std::erase_if(list, [&](const Staged* staged) {
-      return std::none_of(staged->extent.runs.begin(), staged->extent.runs.end(),
-                          [&](const store::Run& run) { return (failed >> run.disk & 1) != 0; });
-    });
+    std::erase_if(list, [&](const Staged* staged) { return (staged->extent.disks() & failed) == 0; });
     for (Staged* const staged : list) abandon_one(core, *staged);
     spdlog::warn("writes of {} extents failed ({}); they go to other disks", list.size(),
                  written.error().within(written.error().code));
@@ -339,10 +401,6 @@ Status place_and_write(Core& core, OpenObject& object, std::vector<Staged>& exte
 }
 
 }  // namespace
-
-std::uint64_t worst_case_blocks(const OpenObject& object, const Staged& staged) {
-  return object.is_image() ? object.worst_case_blocks() : static_cast<std::uint64_t>(std::popcount(staged.blocks));
-}
 
 Status stage(Core& core, OpenObject& object, std::vector<Staged>& extents, store::Reservation& reservation,
              const Stop& stop) {

@@ -14,6 +14,9 @@ namespace mdfs::engine {
 // Bytes of contiguous blocks that staging allocates at once.
 inline constexpr std::uint64_t kBytesAskedAtOnce = 4u << 20;
 
+// Second copies of an object's extents are groups of their own: with this bit in the number of the owner.
+inline constexpr std::uint64_t kCopyOwner = std::uint64_t{1} << 62;
+
 // One extent or cell in staging. The caller fills in the first fields, stage() the others.
 struct Staged {
   std::uint64_t index = 0;
@@ -29,9 +32,6 @@ struct Staged {
   format::StoredExtent extent;  // without runs: a hole; publishing sets the generations
   BufferRef stored;             // the bytes to write; released after the write
 };
-
-// An upper bound of the blocks for an extent.
-std::uint64_t worst_case_blocks(const OpenObject& object, const Staged& staged);
 
 // Encodes on all cores, allocates in grid order so that neighbours lie together on each disk, and writes to all disks
 // at once. Blocks come out of `reservation` as far as it reaches. After an error no blocks stay allocated. Any thread.

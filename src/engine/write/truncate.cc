@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <iterator>
 #include <vector>
@@ -270,7 +271,8 @@ Status Replacer::cut_cell(OpenObject& object, std::uint64_t size_bytes, Cut& cut
     MDFS_TRY_ASSIGN(staged.decoded, copy_of(object, block));
     if (staged.decoded && staged.decoded.size() > end)
       std::memset(staged.decoded.data() + end, 0, staged.decoded.size() - end);
-    MDFS_TRY_ASSIGN(cut.reservation, core_.store.reserve(worst_case_blocks(object, staged), store::Purpose::kFreeing));
+    MDFS_TRY_ASSIGN(cut.reservation, core_.store.reserve(static_cast<std::uint64_t>(std::popcount(staged.blocks)),
+                                                         store::Purpose::kFreeing));
   }
   cut.staged.push_back(std::move(staged));
   return stage(core_, object, cut.staged, cut.reservation);
@@ -308,7 +310,7 @@ Status Replacer::cut_row(OpenObject& object, std::uint64_t size_bytes, Cut& cut,
   const auto stage_batch = [&]() -> Status {
     MDFS_TRY(stopped(stop));
     MDFS_TRY_ASSIGN(cut.reservation,
-                    core_.store.reserve(batch.size() * object.worst_case_blocks(), store::Purpose::kFreeing));
+                    core_.store.reserve(object.worst_case_data(batch.size()), store::Purpose::kFreeing));
     MDFS_TRY(stage(core_, object, batch, cut.reservation, stop));
     for (Staged& staged : batch) {
       staged.decoded = BufferRef();

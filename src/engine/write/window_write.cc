@@ -191,13 +191,14 @@ Status Replacer::write_window(OpenObject& object, const geometry::Window& window
   if (coords == 0) return {};
   MDFS_TRY(write_others(object, job));
   MDFS_TRY(write_back_.wait_for_room(stop));
-  Result<store::Reservation> reservation = core_.store.reserve(coords * object.worst_case_blocks());
+  const store::SpaceAmount amount = object.worst_case_data(coords);
+  Result<store::Reservation> reservation = core_.store.reserve(amount, store::Purpose::kNormal);
   if (!reservation.ok() && reservation.error().code == Errc::kNoSpace && write_back_.write_back_all(0).ok())
-    reservation = core_.store.reserve(coords * object.worst_case_blocks());
+    reservation = core_.store.reserve(amount, store::Purpose::kNormal);
   if (!reservation.ok() && reservation.error().code == Errc::kNoSpace) {
     // A window that only replaces stored extents frees as many blocks as it takes.
     MDFS_TRY_ASSIGN(const bool replaces, replaces_stored(object, job.box));
-    if (replaces) reservation = core_.store.reserve(coords * object.worst_case_blocks(), store::Purpose::kReserved);
+    if (replaces) reservation = core_.store.reserve(amount, store::Purpose::kReserved);
     job.replaces = replaces;
   }
   MDFS_TRY_ASSIGN(job.reservation, std::move(reservation));

@@ -34,6 +34,7 @@ geometry::Coord position_of(const OpenObject& object, const geometry::Coord& fir
 // As far as is known without a look at its page; its mutex is held.
 bool may_go_in_parts(const OpenObject& object, const CacheBlock& block) {
   const ChangedBytes& changed = block.changed_bytes;
+  if (object.wants_copies.load(std::memory_order_relaxed)) return false;  // strips have one copy
   if (!block.dirty || block.write_locked || block.full || changed.empty() || !block.buffer) return false;
   StripFacts facts;
   facts.extent_blocks = object.capacity_bytes / object.block_size;
@@ -89,7 +90,8 @@ std::vector<CacheBlockPtr> WriteBack::collect_pieces(OpenObject& object) {
 
 std::uint64_t WriteBack::bytes_to_write(const OpenObject& object, const CacheBlock& block) {
   const std::uint64_t changed = block.changed_bytes.empty() ? 0 : block.changed_bytes.end - block.changed_bytes.begin;
-  const bool part = object.may_have_strips && changed > 0 && 2 * changed <= object.extent_bytes;
+  const bool part = object.may_have_strips && !object.wants_copies.load(std::memory_order_relaxed) && changed > 0 &&
+                    2 * changed <= object.extent_bytes;
   return part ? align_up(changed, object.block_size) : object.extent_bytes;
 }
 

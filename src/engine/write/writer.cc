@@ -152,7 +152,7 @@ store::SpaceAmount Writer::most_needed(const OpenObject& object, std::uint64_t o
   if (object.is_image()) {
     extents = count_parts(object, offset, length);
     const store::SpaceAmount one = object.worst_case(0, false);
-    return {extents * one.blocks, extents * one.items, extents * one.bytes};
+    return {extents * one.blocks, extents * one.items, extents * one.bytes, extents * one.pairs};
   }
   extents = ceil_div(offset + length, object.extent_bytes) - offset / object.extent_bytes;
   const std::uint64_t blocks = ceil_div(offset + length, object.block_size) - offset / object.block_size;

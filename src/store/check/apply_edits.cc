@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "format/dirent.h"
+#include "format/extent_copies.h"
 #include "format/file_cell.h"
 #include "format/geometry_item.h"
 #include "format/inode.h"
@@ -71,6 +72,7 @@ Result<std::optional<ByteVector>> TreeRewriter::apply(const Key& key, const Byte
   }
   const auto& records = std::get<FixRecords>(edit);
   if (key.kind == MDFS_KIND_STRIP) return fix_strip(value, records);
+  if (key.kind == MDFS_KIND_PARITY) return fix_copies(value, records);
   return key.kind == MDFS_KIND_EXTENTS ? fix_extents(value, records) : fix_cell(value, records);
 }
 
@@ -85,6 +87,15 @@ Result<std::optional<ByteVector>> TreeRewriter::fix_extents(const ByteVector& va
     page.set(place, *record);
   }
   for (const unsigned place : fix.erase) page.erase(place);
+  if (page.empty()) return std::optional<ByteVector>();
+  return std::optional(page.encode());
+}
+
+// A copy whose blocks belong to another owner is given up: the extent itself stays.
+Result<std::optional<ByteVector>> TreeRewriter::fix_copies(const ByteVector& value, const FixRecords& fix) {
+  MDFS_TRY_ASSIGN(format::CopyPage page, format::CopyPage::decode(value, *fix.shape));
+  for (const unsigned place : fix.erase) page.erase(place);
+  for (const auto& [place, runs] : fix.move) page.erase(place);
   if (page.empty()) return std::optional<ByteVector>();
   return std::optional(page.encode());
 }

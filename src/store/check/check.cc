@@ -11,6 +11,7 @@
 
 #include "format/limits.h"
 #include "store/check/block_map.h"
+#include "store/check/copies.h"
 #include "store/check/data_check.h"
 #include "store/check/objects.h"
 #include "store/check/paths.h"
@@ -39,6 +40,7 @@ struct Scan {
   std::uint64_t items = 0;
   std::uint64_t objects = 0;
   std::uint64_t highest_object = 0;
+  std::vector<CopyPageRef> copy_pages;
 
   bool must_rewrite() const { return tree.must_rewrite || !edits.empty(); }
 };
@@ -69,6 +71,9 @@ class Checker {
   Status repair(const Scan& first, const SpacePages& space);
   Status check_rollback(const Scan& first) const;
   Status repair_copies(const TreeScan& tree);
+  bool has_copies() const { return (volume_.features.ro_compat & MDFS_RO_COMPAT_PROTECTION) != 0; }
+  void report_data(const Scan& scan, const DataChecker& data, Findings& findings);
+  Status repair_pieces();
   Status repair_tree(const Scan& first, const SpacePages& space);
   Status commit(const Scan& scan, const SpacePages& space);
   void note_new(const Findings& findings);
@@ -82,7 +87,9 @@ class Checker {
   NodeLoader loader_;
   std::mutex mutex_;  // guards data_done_ and calls of options_.progress
   std::uint64_t data_done_ = 0;
-  bool commit_needed_ = false;  // a new commit is needed, be it for the bitmaps and counts only
+  std::optional<DataChecker> data_;
+  std::vector<format::StoredExtent> pieces_to_repair_;  // `runs` are bad, `copy` is good
+  bool commit_needed_ = false;                          // a new commit is needed, be it for the bitmaps and counts only
   CheckReport report_;
 };
 
@@ -157,7 +164,7 @@ Result<Scan> Checker::scan(const format::Root& root, DataChecker* data, std::uin
   DataVisitor on_data;
   if (data != nullptr) on_data = [&](StoredData piece) { data->add(std::move(piece)); };
   ItemChecker items(volume_.label.block_size, scan.blocks, scan.findings, scan.edits, std::move(on_data),
-                    {environment_.random(), environment_.random()});
+                    {environment_.random(), environment_.random()}, has_copies());
   std::uint64_t leaves = 0;
   const auto limit = [&](std::uint64_t tree_bytes) {
     const ObjectTable& table = items.table();
@@ -166,7 +173,7 @@ Result<Scan> Checker::scan(const format::Root& root, DataChecker* data, std::uin
         scan.edits.items.size() * kEdit +
         (scan.edits.inodes.size() + scan.edits.erased_objects.size() + table.orphans.size() + table.placements.size()) *
             kNumber +
-        (table.moved.size() + table.root_names.size()) * kEdit);
+        table.copy_pages.capacity() * sizeof(CopyPageRef) + (table.moved.size() + table.root_names.size()) * kEdit);
   };
   const auto on_leaf = [&](const format::Node& leaf) {
     for (const format::LeafItem& item : leaf.items) items.item(item.key, item.value);
@@ -181,11 +188,17 @@ Result<Scan> Checker::scan(const format::Root& root, DataChecker* data, std::uin
   for (const NodeRef& leaf : scan.tree.leaves)
     if (leaf.lost) scan.table.lost.emplace_back(leaf.lower, leaf.upper);
   check_names(scan.table, layouts_.size(), scan.findings, scan.edits);
+  scan.copy_pages = std::move(scan.table.copy_pages);
+  DataVisitor on_copy;
+  if (data != nullptr) on_copy = [&](StoredData piece) { data->add(std::move(piece)); };
+  ItemLookup lookup(scan.tree, loader_);
+  check_copies(scan.copy_pages, lookup, volume_.label.block_size, scan.findings, scan.edits, on_copy);
   return scan;
 }
 
 void Checker::scan_section(Scan& scan) {
-  ItemChecker items(volume_.label.block_size, scan.blocks, scan.findings, scan.edits, {}, scan.table.secret);
+  ItemChecker items(volume_.label.block_size, scan.blocks, scan.findings, scan.edits, {}, scan.table.secret,
+                    has_copies());
   scan_again(loader_, scan.tree, scan.blocks, scan.findings, [&](const format::Node& leaf) {
     for (const format::LeafItem& item : leaf.items) items.item(item.key, item.value);
   });
@@ -208,7 +221,7 @@ Result<CheckReport> Checker::run() {
   report_.finalized = volume_.winner.state == MDFS_SLOT_COMMITTED;
   Findings disks;
   check_disks(disks);
-  std::optional<DataChecker> data;
+  std::optional<DataChecker>& data = data_;
   Findings of_data;
   if (options_.data)
     data.emplace(volume_, volume_.label.block_size, options_.bytes_for_data(), of_data, [&](std::uint64_t bytes) {
@@ -223,7 +236,10 @@ Result<CheckReport> Checker::run() {
   MDFS_TRY(check_memory(map_memory() / MDFS_SECTOR * SpacePages::kPageMemory));
   MDFS_TRY_ASSIGN(Scan first, scan(*volume_.winner.root(MDFS_ROOT_MAIN), data ? &*data : nullptr,
                                    options_.bytes_for_map() / MDFS_SECTOR));
-  if (data) data->finish();
+  if (data) {
+    data->finish();
+    report_data(first, *data, of_data);
+  }
   Findings of_space, leaks;
   SpacePages space = read_space(volume_, layouts_, of_space);
   SpaceComparison comparison(volume_, space, of_space, leaks);
@@ -251,6 +267,25 @@ Result<CheckReport> Checker::run() {
   if (options_.repair == RepairMode::kNothing) return report_;
   if (const Status status = repair(first, space); !status.ok()) report_.repair_error = status.error().message();
   return report_;
+}
+
+// Data of which a piece is bad and the other one good are lost nowhere.
+void Checker::report_data(const Scan& scan, const DataChecker& data, Findings& findings) {
+  ItemLookup lookup(scan.tree, loader_);
+  for (const BadData& bad : data.bad()) {
+    FindingId id = bad.id;
+    const auto page = std::partition_point(scan.copy_pages.begin(), scan.copy_pages.end(), [&](const CopyPageRef& one) {
+      return one.key < format::Key{bad.data.object, MDFS_KIND_PARITY, bad.data.where / format::kMaxPlaces};
+    });
+    if (page != scan.copy_pages.end() && page->key.object == bad.data.object) {
+      const auto both = both_pieces(lookup, page->shape, volume_.label.block_size, bad.data);
+      if (both && data.read_piece(both->by_copy()).ok()) {
+        id = FindingId::kPieceDamaged;
+        pieces_to_repair_.push_back(*both);
+      }
+    }
+    findings.add(id, bad.where, {bad.data.object});
+  }
 }
 
 void Checker::note_new(const Findings& findings) {
@@ -290,9 +325,10 @@ Status Checker::repair(const Scan& first, const SpacePages& space) {
   report_.changed = true;
   MDFS_TRY(make_present(volume_));
   MDFS_TRY(repair_copies(first.tree));
+  MDFS_TRY(repair_pieces());
   for (Finding& finding : report_.findings)
     finding.repaired = finding.id == FindingId::kLabelDamaged || finding.id == FindingId::kCommitSlotMissing ||
-                       finding.id == FindingId::kNodeCopyDamaged;
+                       finding.id == FindingId::kNodeCopyDamaged || finding.id == FindingId::kPieceDamaged;
   const bool whole = volume_.healthy() == volume_.disks();
   if (!whole && (first.must_rewrite() || commit_needed_))
     return {Errc::kMissingDisk, "this damage can be repaired when all disks are present: attach the missing ones"};
@@ -319,6 +355,25 @@ Status Checker::repair_copies(const TreeScan& tree) {
     const format::Address& address = bad.pointer.address[bad.copy];
     MDFS_TRY(
         device::write(*volume_.members[address.disk].disk, address.block * volume_.label.block_size, bytes.bytes()));
+  }
+  return flush_current(volume_.members);
+}
+
+// In place as well: the good piece stays readable while the bad one is overwritten.
+Status Checker::repair_pieces() {
+  if (pieces_to_repair_.empty()) return {};
+  for (const format::StoredExtent& extent : pieces_to_repair_) {
+    MDFS_TRY_ASSIGN(const ByteVector good, data_->read_piece(extent.by_copy()));
+    AlignedBuffer bytes(good.size());
+    std::copy(good.begin(), good.end(), bytes.bytes().begin());
+    std::size_t done = 0;
+    for (const format::Run& run : extent.runs) {
+      const std::uint64_t length = std::uint64_t{run.blocks} * volume_.label.block_size;
+      if (!volume_.members[run.disk].healthy()) return Error{Errc::kMissingDisk, fmt::format("disk {}", run.disk)};
+      MDFS_TRY(device::write(*volume_.members[run.disk].disk, run.block * volume_.label.block_size,
+                             bytes.bytes().subspan(done, length)));
+      done += length;
+    }
   }
   return flush_current(volume_.members);
 }

@@ -18,14 +18,15 @@ std::string name_of(const StoredData& data) {
   const format::Run& at = data.first();
   const std::string part = data.is_extent ? fmt::format("page {}, place {}", data.where / 64, data.where % 64)
                                           : fmt::format("byte {}", data.where);
-  return fmt::format("object {}, {}: block {} of disk {}", data.object, part, at.block, at.disk);
+  const std::string copy = data.is_copy ? ", second copy" : "";
+  return fmt::format("object {}, {}{}: block {} of disk {}", data.object, part, copy, at.block, at.disk);
 }
 
 }  // namespace
 
 void DataChecker::add(StoredData data) {
   // With its pointers among those of its disk, and twice for the table that grows.
-  bytes_ += 2 * sizeof(StoredData) + 64 + data.runs.heap_bytes() + data.crc32c.heap_bytes();
+  bytes_ += 2 * sizeof(StoredData) + 64 + data.runs.heap_bytes() + data.copy.heap_bytes() + data.crc32c.heap_bytes();
   pieces_.push_back(std::move(data));
   if (bytes_ >= most_bytes_) finish();
 }
@@ -45,6 +46,20 @@ Status DataChecker::check_piece(const StoredData& data) const {
   }
   if (!passing.match()) return {Errc::kCorrupt, "data.checksum"};
   return {};
+}
+
+Result<ByteVector> DataChecker::read_piece(const format::StoredExtent& extent) const {
+  AlignedBuffer buffer(extent.piece_blocks() * block_size_);
+  std::size_t done = 0;
+  for (const format::Run& run : extent.runs) {
+    const MemberDisk& member = volume_.members[run.disk];
+    if (!member.is_readable()) return Error{Errc::kMissingDisk, fmt::format("disk {}", run.disk)};
+    const std::uint64_t bytes = std::uint64_t{run.blocks} * block_size_;
+    MDFS_TRY(device::read(*member.disk, run.block * block_size_, buffer.bytes().subspan(done, bytes)));
+    done += bytes;
+  }
+  if (!extent.matches(buffer.bytes())) return Error{Errc::kCorrupt, "data.checksum"};
+  return ByteVector(buffer.bytes().begin(), buffer.bytes().end());
 }
 
 void DataChecker::check_disk(std::size_t index, std::vector<const StoredData*> pieces,
@@ -106,8 +121,13 @@ void DataChecker::finish() {
       threads.emplace_back([this, i, &of_disk, &verdicts] { check_disk(i, std::move(of_disk[i]), verdicts[i]); });
   for (std::thread& thread : threads) thread.join();
   for (const auto& list : verdicts)
-    for (const Verdict& verdict : list)
-      findings_.add(verdict.id, name_of(*verdict.data) + verdict.where, {verdict.data->object});
+    for (const Verdict& verdict : list) {
+      std::string where = name_of(*verdict.data) + verdict.where;
+      if (bad_.size() < Findings::kLimit)
+        bad_.push_back({verdict.id, *verdict.data, std::move(where)});
+      else
+        findings_.add(verdict.id, std::move(where), {verdict.data->object});
+    }
   pieces_.clear();
   bytes_ = 0;
 }

@@ -13,6 +13,13 @@
 
 namespace mdfs::store {
 
+// Data that do not match their checksum, or cannot be read.
+struct BadData {
+  FindingId id = FindingId::kDataDamaged;
+  StoredData data;
+  std::string where;  // what a finding says of it
+};
+
 // Collects the places of data and reads them in large batches, one thread for each disk. Used by one thread.
 class DataChecker {
  public:
@@ -20,7 +27,8 @@ class DataChecker {
   using OnBytes = std::function<void(std::uint64_t bytes)>;
   static constexpr std::size_t kReadBytes = 4u << 20;
 
-  // Collects pieces up to `most_bytes` of memory before it reads them.
+  // Collects pieces up to `most_bytes` of memory before it reads them. Bad data beyond Findings::kLimit become findings
+  // at once.
   DataChecker(const Recovered& volume, std::uint32_t block_size, std::uint64_t most_bytes, Findings& findings,
               OnBytes on_bytes)
       : volume_(volume),
@@ -31,6 +39,10 @@ class DataChecker {
 
   void add(StoredData data);
   void finish();
+  // The bad data so far, which the caller reports.
+  const std::vector<BadData>& bad() const { return bad_; }
+  // The first piece as it is on the disks, run by run, in whole blocks; kCorrupt if it does not match.
+  Result<ByteVector> read_piece(const format::StoredExtent& extent) const;
 
  private:
   struct Verdict {
@@ -47,6 +59,7 @@ class DataChecker {
   Findings& findings_;
   OnBytes on_bytes_;
   std::vector<StoredData> pieces_;
+  std::vector<BadData> bad_;
   std::uint64_t bytes_ = 0;  // of memory for the pieces
 };
 

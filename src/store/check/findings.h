@@ -60,8 +60,11 @@ enum class FindingId : std::uint16_t {
   kRunsMissing = 605,
   kStripTwice = 606,
   kLevelsOutdated = 607,
+  kCopyStray = 608,
+  kPiecesTogether = 609,
   kDataDamaged = 701,
   kDataUnreadable = 702,
+  kPieceDamaged = 703,
 };
 
 // A note is no error. A warning costs nothing; an error is damage.

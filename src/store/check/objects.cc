@@ -10,6 +10,7 @@
 #include "base/checked.h"
 #include "format/dirent.h"
 #include "format/disk_errors.h"
+#include "format/extent_copies.h"
 #include "format/file_cell.h"
 #include "format/geometry_item.h"
 #include "format/level_item.h"
@@ -66,8 +67,9 @@ void ItemChecker::item(const Key& key, ConstBytes value) {
   const bool rest = key.kind >= MDFS_KIND_XATTR_REST && key.kind < MDFS_KIND_XATTR_REST + MDFS_MAX_XATTR_RESTS;
   const bool about_names = key.kind <= MDFS_KIND_XATTR || rest;
   if (again_ && about_names && current_.inode) return;
-  const bool known =
-      key.kind <= MDFS_KIND_EXTENT_RUNS || key.kind == MDFS_KIND_STRIP || key.kind == MDFS_KIND_LEVEL || rest;
+  const bool about_copies = has_copies_ && (key.kind == MDFS_KIND_PARITY || key.kind == MDFS_KIND_PARITY_RUNS);
+  const bool known = key.kind <= MDFS_KIND_EXTENT_RUNS || key.kind == MDFS_KIND_STRIP || key.kind == MDFS_KIND_LEVEL ||
+                     about_copies || rest;
   if (!known) return;  // of a later version, or reserved: let it be
   if (!current_.inode) return give_up(FindingId::kInodeMissing, "first item left: " + to_string(key));
   if (rest) return xattr_rest(key, value);
@@ -88,6 +90,10 @@ void ItemChecker::item(const Key& key, ConstBytes value) {
       return extent_runs(key, value);
     case MDFS_KIND_FILE_CELL:
       return file_cell(key, value);
+    case MDFS_KIND_PARITY:
+      return copies(key, value);
+    case MDFS_KIND_PARITY_RUNS:
+      return copy_runs(key, value);
     case MDFS_KIND_STRIP:
       return strip(key, value);
     case MDFS_KIND_LEVEL:
@@ -129,7 +135,7 @@ void ItemChecker::volume_item(const Key& key, ConstBytes value) {
     report(FindingId::kDiskErrorsDamaged, name_of(key));
     edit(key, EraseItem{});
   } else if (key.kind == MDFS_KIND_OPERATION) {
-    if (key.offset < MDFS_OPERATION_SCRUB || key.offset > MDFS_OPERATION_BALANCE) return;  // of a later version
+    if (key.offset < MDFS_OPERATION_SCRUB || key.offset > MDFS_OPERATION_PROTECT) return;  // of a later version
     const auto record = format::decode_operation(value);
     if (record.ok()) return;
     report(FindingId::kOperationDamaged, name_of(key) + ": " + record.error().where);
@@ -272,7 +278,7 @@ FixRecords& ItemChecker::records_fix(const Key& key) {
   const auto [edit, is_new] = edits_.items.try_emplace(key, FixRecords{});
   auto* fix = std::get_if<FixRecords>(&edit->second);
   if (fix == nullptr) return unused_;
-  if (key.kind == MDFS_KIND_EXTENTS || key.kind == MDFS_KIND_STRIP) fix->shape = current_.shape;
+  if (key.kind != MDFS_KIND_FILE_CELL) fix->shape = current_.shape;
   return *fix;
 }
 
@@ -340,7 +346,7 @@ void ItemChecker::extent(const Key& key, unsigned place, const format::ExtentRec
     current_.scattered.emplace(where, std::move(data));
     return;
   }
-  if (use(key, place, data.all_runs()) && on_data_) on_data_(std::move(data));
+  if (use(key, place, data.runs) && on_data_) on_data_(std::move(data));
 }
 
 void ItemChecker::extent_runs(const Key& key, ConstBytes value) {
@@ -352,7 +358,7 @@ void ItemChecker::extent_runs(const Key& key, ConstBytes value) {
   current_.scattered.erase(waiting);
   data.runs = std::move(*runs);
   const Key page{key.object, MDFS_KIND_EXTENTS, key.offset / format::kMaxPlaces};
-  if (use(page, static_cast<unsigned>(key.offset % format::kMaxPlaces), data.all_runs()) && on_data_)
+  if (use(page, static_cast<unsigned>(key.offset % format::kMaxPlaces), data.runs) && on_data_)
     on_data_(std::move(data));
 }
 
@@ -361,6 +367,45 @@ bool ItemChecker::place_is_inside(std::uint64_t page, unsigned place) const {
   const geometry::PageBox box = geometry::page_box(geometry.rank, current_.shape.record_bytes());
   const geometry::Coord grid = geometry.grid();
   return geometry::in_grid(geometry.rank, grid, geometry::extent_at(geometry.rank, grid, box, {page, place}));
+}
+
+// Whether the copies belong to their records is found out when the tree is known (check_copies).
+void ItemChecker::copies(const Key& key, ConstBytes value) {
+  if (!takes_data(true)) return misplaced(key);
+  if (!current_.geometry) return current_.inode->is_image() ? void() : misplaced(key);  // reported with the object
+  const auto page = format::CopyPage::decode(value, current_.shape);
+  if (!page.ok()) return damaged(key, page.error());
+  if (!again_) table_.copy_pages.push_back({key, current_.shape});
+  for (const auto& [place, copy] : page->copies()) {
+    if (copy.is_scattered()) {
+      current_.scattered_copies.emplace(key.offset * format::kMaxPlaces + place, copy.stored_bytes);
+      continue;
+    }
+    const format::Address first = format::Address::unpack(copy.address);
+    const auto blocks = static_cast<std::uint32_t>(ceil_div(copy.stored_bytes, block_size_));
+    (void)use(key, place, {{first.disk, first.block, blocks}});
+  }
+}
+
+void ItemChecker::copy_runs(const Key& key, ConstBytes value) {
+  const auto waiting = current_.scattered_copies.find(key.offset);
+  if (waiting == current_.scattered_copies.end()) return misplaced(key);
+  const auto runs = format::decode_extent_runs(value, ceil_div(waiting->second, block_size_));
+  if (!runs.ok()) return;  // reported at the end of the object
+  current_.scattered_copies.erase(waiting);
+  const Key page{key.object, MDFS_KIND_PARITY, key.offset / format::kMaxPlaces};
+  (void)use(page, static_cast<unsigned>(key.offset % format::kMaxPlaces), *runs);
+}
+
+// Those whose runs did not come.
+void ItemChecker::finish_copies() {
+  for (const auto& [where, bytes] : current_.scattered_copies) {
+    const Key page{current_.number, MDFS_KIND_PARITY, where / format::kMaxPlaces};
+    const auto place = static_cast<unsigned>(where % format::kMaxPlaces);
+    report(FindingId::kCopyStray, fmt::format("{}, place {}", name_of(page), place), {current_.number});
+    erase_record(page, place);
+    edit({current_.number, MDFS_KIND_PARITY_RUNS, where}, EraseItem{});
+  }
 }
 
 void ItemChecker::strip(const Key& key, ConstBytes value) {
@@ -389,7 +434,7 @@ void ItemChecker::strip(const Key& key, ConstBytes value) {
     if (twice) report(FindingId::kStripTwice, where, {key.object});
     if (!inside || twice) erase_record(key, place);
     StoredData data{strip->stored_part(place, block_size_), key.object, page * format::kMaxPlaces + place, true};
-    if (use(key, place, data.all_runs()) && on_data_) on_data_(std::move(data));
+    if (use(key, place, data.runs) && on_data_) on_data_(std::move(data));
   }
 }
 
@@ -403,7 +448,7 @@ void ItemChecker::file_cell(const Key& key, ConstBytes value) {
   for (unsigned i = 0; i < cell->runs.size(); ++i) {
     StoredData data{cell->runs[i].stored(block_size_), key.object,
                     *start + std::uint64_t{cell->runs[i].first} * block_size_, false};
-    if (use(key, i, data.all_runs()) && on_data_) on_data_(std::move(data));
+    if (use(key, i, data.runs) && on_data_) on_data_(std::move(data));
   }
   const std::uint64_t end_block = inode.size <= *start ? 0 : ceil_div(inode.size - *start, block_size_);
   if (cell->runs.back().end() <= end_block || inode.is_image()) return;
@@ -447,6 +492,7 @@ void ItemChecker::finish_object() {
   if (inode.is_image() && !current_.geometry) return give_up(FindingId::kContentMissing, "no geometry");
   if (inode.is_symlink() && !current_.has_target) return give_up(FindingId::kContentMissing, "no target");
   finish_xattrs();
+  finish_copies();
   for (const auto& [where, data] : current_.scattered) {
     const Key page{current_.number, MDFS_KIND_EXTENTS, where / format::kMaxPlaces};
     report(FindingId::kRunsMissing, fmt::format("{}, place {}", name_of(page), where % format::kMaxPlaces),

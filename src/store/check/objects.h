@@ -24,6 +24,12 @@
 
 namespace mdfs::store {
 
+// The item with the copies of extents of a page, to be compared with the records there.
+struct CopyPageRef {
+  format::Key key;
+  format::ExtentTableShape shape;
+};
+
 using DataVisitor = std::function<void(StoredData data)>;
 
 // Kept for each object until all items have been seen.
@@ -62,6 +68,7 @@ struct ObjectTable {
   std::set<std::uint64_t> orphans;
   std::set<std::uint64_t> placements;
   std::vector<std::pair<format::Key, format::Key>> lost;  // first and last key of ranges whose items are lost
+  std::vector<CopyPageRef> copy_pages;                    // in order of keys
   std::map<std::string, std::uint64_t> root_names;        // names that may collide with lost+found
   struct MovedEntry {                                     // to be put under the right hash
     std::uint64_t directory = 0;
@@ -78,10 +85,11 @@ struct ObjectTable {
 class ItemChecker {
  public:
   // `on_data` may be empty. A pass for a further section of `blocks` only reports blocks that are used twice.
-  // `new_secret` becomes the secret of names if the volume has lost its own.
+  // `new_secret` becomes the secret of names if the volume has lost its own. `has_copies`: the volume has the feature.
   ItemChecker(std::uint32_t block_size, BlockMap& blocks, Findings& findings, Edits& edits, DataVisitor on_data,
-              const format::NameSecret& new_secret)
+              const format::NameSecret& new_secret, bool has_copies)
       : block_size_(block_size),
+        has_copies_(has_copies),
         blocks_(blocks),
         again_(blocks.section_begin() > 0),
         findings_(findings),
@@ -106,7 +114,8 @@ class ItemChecker {
     bool has_target = false;
     bool given_up = false;
     std::uint64_t stored_blocks = 0;
-    std::map<std::uint64_t, StoredData> scattered;  // by page * 64 + place: their runs are still to come
+    std::map<std::uint64_t, StoredData> scattered;            // by page * 64 + place: their runs are still to come
+    std::map<std::uint64_t, std::uint32_t> scattered_copies;  // the same of copies, with their bytes
     // Recent names, as far back as the reach of their directory, which a damaged inode may give as very far. A name is
     // identified by the hash of its cookie and another hash.
     using NameId = std::pair<std::uint64_t, std::size_t>;
@@ -139,6 +148,9 @@ class ItemChecker {
   void extents(const format::Key& key, ConstBytes value);
   void extent(const format::Key& key, unsigned place, const format::ExtentRecord& record);
   void extent_runs(const format::Key& key, ConstBytes value);
+  void copies(const format::Key& key, ConstBytes value);
+  void copy_runs(const format::Key& key, ConstBytes value);
+  void finish_copies();
   void strip(const format::Key& key, ConstBytes value);
   void file_cell(const format::Key& key, ConstBytes value);
   void level(const format::Key& key, ConstBytes value);
@@ -159,6 +171,7 @@ class ItemChecker {
   void erase_record(const format::Key& key, unsigned part);
 
   const std::uint32_t block_size_;
+  const bool has_copies_;
   BlockMap& blocks_;
   const bool again_;
   Findings& findings_;

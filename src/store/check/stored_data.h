@@ -13,6 +13,7 @@ struct StoredData : format::StoredExtent {
   std::uint64_t object = 0;
   std::uint64_t where = 0;  // page * 64 + place of an extent, first byte of a file run
   bool is_extent = false;
+  bool is_copy = false;  // the second copy of an extent
 };
 
 }  // namespace mdfs::store

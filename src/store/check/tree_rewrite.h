@@ -42,6 +42,7 @@ class TreeRewriter {
   // The new value, or nothing if the item is removed.
   Result<std::optional<ByteVector>> apply(const format::Key& key, const ByteVector& value, const ItemEdit& edit);
   Result<std::optional<ByteVector>> fix_extents(const ByteVector& value, const FixRecords& fix);
+  Result<std::optional<ByteVector>> fix_copies(const ByteVector& value, const FixRecords& fix);
   Result<std::optional<ByteVector>> fix_strip(const ByteVector& value, const FixRecords& fix);
   Result<std::optional<ByteVector>> fix_cell(const ByteVector& value, const FixRecords& fix);
   // Copies blocks unchanged, bad or good, to one free run.

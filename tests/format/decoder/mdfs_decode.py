@@ -15,7 +15,8 @@ import sys
 import uuid
 from fractions import Fraction
 
-from mdfs_disk import CRC32C, crc32c, Damaged, Disk, LABEL_AREA, MAIN_ROOT, newest_commit, Pointer, require
+from mdfs_disk import (CRC32C, crc32c, Damaged, Disk, FEATURE_PROTECTION, LABEL_AREA, MAIN_ROOT, newest_commit,
+                       Pointer, require)
 
 NODE = 16384
 CELL = 131072
@@ -23,7 +24,7 @@ SUB_BLOCK = 16384
 NONE, ROOT_DIRECTORY = 0, 1
 VOLUME_OBJECT = 2
 INODE, INLINE, SYMLINK, DIRENT, XATTR, GEOMETRY, EXTENTS, FILE_CELL, ORPHAN, PLACEMENT, EXTENT_RUNS = range(1, 12)
-STRIP, SECRET, LEVEL = 19, 20, 24
+PARITY, STRIP, SECRET, PARITY_RUNS, LEVEL = 14, 19, 20, 22, 24
 NEAREST, MAX = 2, 3  # else the mean
 U8 = 1
 XATTR_REST = 32  # + number
@@ -35,7 +36,7 @@ ELEMENT_BYTES = {1: 1, 2: 2, 3: 4, 4: 8, 5: 1, 6: 2, 7: 4, 8: 8, 9: 2, 10: 4, 11
 SCATTERED = 2**64 - 1
 OPERATION = 16
 DISK_ERRORS = 18
-OPERATIONS = {1: "scrub", 2: "defrag", 3: "drain", 4: "balance"}
+OPERATIONS = {1: "scrub", 2: "defrag", 3: "drain", 4: "balance", 5: "protect"}
 OPERATION_STATES = {1: "running", 2: "cancelled", 3: "done", 4: "failed"}
 
 
@@ -180,6 +181,7 @@ class Volume:
         self.disks = {disk.label.index: disk for disk in current if disk.label.index < len(table)
                       and table[disk.label.index] and table[disk.label.index][0] == disk.label.disk}
         self.nodes = 0
+        self.copies = 0  # of extents, that have been compared
         self.in_use = {}  # disk -> set of blocks
         self.items = {}
         self.groups = {}  # (object, kind) -> [(offset, value)]
@@ -318,14 +320,14 @@ class Volume:
             require(base == len(value), "file cell: length")
         return bytes(out)
 
-    def _stored(self, number, page, place, address, stored, use):
+    def _stored(self, number, page, place, address, stored, use, kind=EXTENT_RUNS):
         count = ceil_div(stored, self.block_size)
         if address != SCATTERED:
             data = self.blocks(address, count, stored, use)
             require(data is not None, "extent: its disk is missing")
             return data
         out = b""
-        runs = self.items[number, EXTENT_RUNS, page * 64 + place]
+        runs = self.items[number, kind, page * 64 + place]
         for address, blocks, _ in struct.iter_unpack("<QII", runs):
             data = self.blocks(address, blocks, blocks * self.block_size, use)
             require(data is not None, "extent: its disk is missing")
@@ -394,6 +396,39 @@ class Volume:
                 parts.append((begin, data[:length]))
         return found
 
+    def _copies(self, number, page):
+        """Place -> address and stored bytes of the second copies of the extents of a page."""
+        value = self.items.get((number, PARITY, page))
+        if value is None or not self.commit.read_only_features & FEATURE_PROTECTION:
+            return {}
+        count, checksum_type = struct.unpack_from("<HB", value, 0)
+        require(checksum_type == CRC32C and count and len(value) == 16 + 40 * count, "group page")
+        found, before = {}, 0
+        for i in range(count):
+            members, parities, address, birth, stored = struct.unpack_from("<QB7xQQI", value, 16 + 40 * i)
+            require(parities == 1 and bin(members).count("1") == 1 and members > before, "group")
+            require(birth and stored, "parity")
+            before = members
+            found[members.bit_length() - 1] = (address, stored)
+        return found
+
+    def _disks_of(self, number, kind, page, place, address):
+        if address != SCATTERED:
+            return {address >> 48}
+        return {run[0] >> 48 for run in struct.iter_unpack("<QII", self.items[number, kind, page * 64 + place])}
+
+    def _check_copy(self, number, page, place, address, data, use):
+        copies = self._copies(number, page)
+        require(all((number, EXTENTS, page) in self.items for _ in copies), "parity: no records")
+        if place not in copies:
+            return
+        copy, stored = copies[place]
+        require(stored == len(data), "parity: stored bytes")
+        require(self._stored(number, page, place, copy, stored, use, PARITY_RUNS) == data, "parity: another copy")
+        require(not self._disks_of(number, EXTENT_RUNS, page, place, address)
+                & self._disks_of(number, PARITY_RUNS, page, place, copy), "parity: two copies on one disk")
+        self.copies += 1
+
     def _records(self, number, geometry, use):
         """Page, place and decoded bytes of every extent that has a record."""
         for page, value in self.of_kind(number, EXTENTS):
@@ -408,6 +443,7 @@ class Volume:
                 require(1 <= written <= birth and stored, "extent record")
                 checksums = struct.unpack_from(f"<{geometry.checksums}I", value, base + 28)
                 data = self._stored(number, page, place, address, stored, use)
+                self._check_copy(number, page, place, address, data, use)
                 part = stored if geometry.codec == ZSTD else SUB_BLOCK
                 for j, checksum in enumerate(checksums):
                     require(crc32c(data[j * part:(j + 1) * part]) == checksum, "extent: checksum")
@@ -551,7 +587,7 @@ def run(options):
             print(f"disk {disk}: errors reading {counts[0]}, writing {counts[1]}, flushing {counts[2]}, "
                   f"checksums {counts[3]}; {counts[4]} repaired")
         print(f"{uuid.UUID(bytes=volume.uuid)}: generation {volume.commit.generation}, {volume.nodes} nodes, "
-              f"{len(objects)} objects, all checksums hold")
+              f"{len(objects)} objects, {volume.copies} copies, all checksums hold")
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ LABEL_AREA = 131072
 MAIN_ROOT = 1
 CRC32C = 1
 FEATURE_RANK5, FEATURE_STRIPS, FEATURE_CHECKSUM_RECORDS = 16, 32, 64
+FEATURE_PROTECTION = 1  # read-only compatible
 KNOWN_FEATURES = FEATURE_RANK5 | FEATURE_STRIPS | FEATURE_CHECKSUM_RECORDS
 HOLE, DRAINING = 1, 2
 
@@ -90,6 +91,7 @@ class Commit:
         sealed(sector, b"MDFSCMIT", "commit")
         self.state, = struct.unpack_from("<I", sector, 12)
         require(struct.unpack_from("<Q", sector, 136)[0] & ~KNOWN_FEATURES == 0, "commit: incompatible features")
+        self.read_only_features, = struct.unpack_from("<Q", sector, 128)
         require(self.state in (1, 2), "commit: state")
         require(sector[16:32] == volume, "commit: volume")
         self.id, self.parent = sector[32:48], sector[48:64]

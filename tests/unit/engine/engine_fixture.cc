@@ -90,6 +90,8 @@ void Bench::open_object() {
   spec.base = 1;
   spec.size_bytes = inode_.size_bytes;
   spec.is_inline = inode_.is_inline;
+  spec.copies = setting_.copies;
+  if (setting_.copies) any_store().add_features_ro_compat(MDFS_RO_COMPAT_PROTECTION);
   if (spec.geometry) spec.geometry->shape[0] = ceil_div(spec.size_bytes, spec.geometry->slab_bytes());
   object_ = engine_
                 ->open(spec,
@@ -137,8 +139,28 @@ ByteVector Bench::read(std::uint64_t offset, std::size_t length) {
   return bytes;
 }
 
+void Bench::set_copies(bool wanted) {
+  setting_.copies = wanted;
+  any_store().add_features_ro_compat(MDFS_RO_COMPAT_PROTECTION);
+  engine_->set_copies(*object_, wanted);
+}
+
+Result<ProtectOutcome> Bench::convert() {
+  MDFS_TRY(engine_->write_back(*object_));
+  MDFS_TRY(engine_->consolidate(*object_, UINT64_MAX, true));
+  ProtectOutcome all;
+  for (std::uint64_t page = 0; page != UINT64_MAX;) {
+    ProtectRequest request;
+    request.copies = setting_.copies;
+    MDFS_TRY_ASSIGN(request.extents, engine_->find_unprotected(*object_, setting_.copies, page, 100));
+    MDFS_TRY_ASSIGN(ProtectOutcome one, engine_->protect(*object_, request));
+    all += std::move(one);
+  }
+  return all;
+}
+
 Result<std::vector<layout::ExtentPlace>> Bench::layout() {
-  MDFS_TRY_ASSIGN(LayoutRows found, engine_->layout(*object_, {}, {}));
+  MDFS_TRY_ASSIGN(LayoutRows found, engine_->layout(*object_, {.of = LayoutOf::kPieces}, {}));
   std::sort(found.rows.begin(), found.rows.end(), [](const layout::ExtentPlace& a, const layout::ExtentPlace& b) {
     return std::tie(a.index, a.disk, a.block) < std::tie(b.index, b.disk, b.block);
   });

@@ -28,6 +28,7 @@ struct Setting {
   std::size_t early_batch_bytes = EngineOptions{}.early_batch_bytes;
   std::uint32_t block_size = 4096;
   Environment* environment = nullptr;  // absent: the system's
+  bool copies = false;                 // the image has second copies
   bool on_disks = false;               // the real store on disks in memory, committed and opened again by reopen()
 };
 
@@ -60,7 +61,10 @@ class Bench {
   void start_engine();
   void stop_engine();
   void open_object();
-  // All rows, sorted by their extents.
+  // What is written from now on gets copies, or none; then all that is stored.
+  void set_copies(bool wanted);
+  Result<ProtectOutcome> convert();
+  // All rows, with those of copies, sorted by their extents.
   Result<std::vector<layout::ExtentPlace>> layout();
   std::uint64_t size() { return engine_->size_bytes(*object_); }
 

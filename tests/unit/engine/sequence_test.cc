@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "device/testing/faulty_disk.h"
 #include "engine_fixture.h"
 
 namespace mdfs::engine::testing {
@@ -44,9 +45,24 @@ Geometry any_image() {
 class Twins {
  public:
   Twins(const Setting& setting, std::uint64_t seed)
-      : on_disks_(setting.on_disks), bench_(setting), image_(setting.geometry), random_(seed), array_(bench_.size()) {}
+      : on_disks_(setting.on_disks),
+        copies_(setting.copies),
+        bench_(setting),
+        image_(setting.geometry),
+        random_(seed),
+        array_(bench_.size()) {
+    for (unsigned disk = 0; copies_ && disk < setting.disks; ++disk) {
+      fronts_.push_back(
+          std::make_unique<device::FaultyDisk>(bench_.store().memory_disk(disk), std::vector<device::Fault>{}));
+      bench_.store().put_in_front(disk, *fronts_.back());
+    }
+  }
+  Twins(const Twins&) = delete;
+  Twins& operator=(const Twins&) = delete;
+  ~Twins() { bench_.stop_engine(); }  // before the disks in front
 
   void step() {
+    if (copies_ && random_() % 12 == 0) return convert();
     switch (random_() % (image_ ? 16 : 13)) {
       case 0:
       case 1:
@@ -85,6 +101,13 @@ class Twins {
   void check_all() {
     TWINS_AGREE(bench_.size() == array_.size());
     TWINS_AGREE(bench_.read_all() == array_);
+    for (const auto& disk : fronts_) {
+      if (!has_copies_) break;
+      TWINS_AGREE(bench_.reopen().ok());
+      disk->add({device::FaultKind::kGone, device::Op::kRead, 0, UINT64_MAX, 0, 1});
+      TWINS_AGREE(bench_.read_all() == array_);
+      disk->work_again();
+    }
   }
 
   // Written back, read by a new engine, and every block accounted for.
@@ -205,6 +228,36 @@ class Twins {
       array_[i] = std::byte{0};
   }
 
+  // No two pieces of an extent on one disk.
+  void check_apart() {
+    const auto places = bench_.layout();
+    TWINS_AGREE(places.ok());
+    for (std::size_t i = 1; i < places->size(); ++i) {
+      const layout::ExtentPlace &one = (*places)[i - 1], &two = (*places)[i];
+      if (one.in_strip || two.in_strip || one.index != two.index) continue;
+      TWINS_AGREE(one.disk != two.disk);
+    }
+  }
+
+  void convert() {
+    has_copies_ = random_() % 3 > 0;
+    bench_.set_copies(has_copies_);
+    if (random_() % 2 == 0) write();
+    const auto converted = bench_.convert();
+    TWINS_AGREE(converted.ok());
+    TWINS_AGREE(converted->damaged.empty());
+    TWINS_AGREE(converted->no_room == 0);
+    std::uint64_t page = 0;
+    ProtectionState state;
+    while (page != UINT64_MAX) {
+      const auto some = bench_.engine().protection(bench_.object(), page, {});
+      TWINS_AGREE(some.ok());
+      state += *some;
+    }
+    TWINS_AGREE(state.copied == (has_copies_ ? state.extents : 0));
+    check_apart();
+  }
+
   // Some extents, those that there are and others, to disks of their own or all to one.
   void move() {
     const auto places = bench_.layout();
@@ -214,12 +267,14 @@ class Twins {
       if (random_() % 3 > 0) request.extents.push_back(place.index);
     request.extents.erase(std::unique(request.extents.begin(), request.extents.end()), request.extents.end());
     request.most_runs = static_cast<std::uint32_t>(random_() % 3);
+    request.of_copies = copies_ && random_() % 2 == 0;
     const auto disk = static_cast<unsigned>(random_() % bench_.any_store().disk_count());
     if (random_() % 2 == 0) request.disk = [disk](const geometry::Coord&) { return disk; };
     const auto moved = bench_.engine().move(bench_.object(), request);
     TWINS_AGREE(moved.ok());
     TWINS_AGREE(moved->damaged.empty());
     TWINS_AGREE(moved->moved + moved->changed + moved->no_room.size() <= request.extents.size());
+    if (copies_) check_apart();
   }
 
   // What SEEK_HOLE calls a hole is zero, and what SEEK_DATA passes over.
@@ -247,6 +302,9 @@ class Twins {
   }
 
   const bool on_disks_;
+  const bool copies_;
+  bool has_copies_ = copies_;
+  std::vector<std::unique_ptr<device::FaultyDisk>> fronts_;
   Bench bench_;
   std::optional<Geometry> image_;
   std::mt19937_64 random_;
@@ -286,6 +344,18 @@ RC_GTEST_PROP(EngineSequenceTest, ImagesThatGrowFrameByFrameReadAsAPlainArray, (
   setting.cache_bytes = *rc::gen::element<std::size_t>(1u << 20, 4u << 20);
   setting.disk_bytes = 128u << 20;
   setting.on_disks = *rc::gen::element(false, false, true);
+  run_sequence(setting);
+}
+
+// With each disk gone in turn.
+RC_GTEST_PROP(EngineSequenceTest, ProtectedImagesLoseNothingWithAnyDisk, ()) {
+  Setting setting;
+  setting.geometry = any_image();
+  setting.disks = *rc::gen::element(2u, 3u, 5u);
+  setting.disk_bytes = 64u << 20;
+  setting.block_size = *rc::gen::element(4096u, 4096u, 65536u);
+  setting.cache_bytes = *rc::gen::element<std::size_t>(1u << 20, 8u << 20);
+  setting.copies = true;
   run_sequence(setting);
 }
 

@@ -385,6 +385,15 @@ TEST(InodeTest, EachCheckIsReportedByItsName) {
   EXPECT_EQ(with([](Inode& i) { i.parent = 1; }), "inode.parent");
   EXPECT_EQ(with([](Inode& i) { i.mode = 0040755; }), "inode.parent");
   EXPECT_EQ(with([](Inode& i) { i.entries = 1; }), "inode.entries");
+  EXPECT_EQ(with([](Inode& i) { i.set_copies(true); }), "");
+  EXPECT_EQ(with([](Inode& i) { i.protection = 3; }), "inode.protection");
+  EXPECT_EQ(with([](Inode& i) { i.protection = 1; }), "inode.protection");
+  EXPECT_EQ(with([](Inode& i) { i.group_members = 1; }), "inode.protection");
+  EXPECT_EQ(with([](Inode& i) {
+              i.mode = S_IFLNK | 0777;
+              i.set_copies(true);
+            }),
+            "inode.protection");
   EXPECT_EQ(check_name(decode_inode({})), "inode.length");
 }
 

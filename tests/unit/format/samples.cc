@@ -169,6 +169,7 @@ Inode Samples::inode() {
   inode.base = number(0, UINT64_MAX);
   inode.placement = number(0, UINT64_MAX);
   inode.data_generation = number(0, UINT64_MAX);
+  if (inode.is_regular() || inode.is_directory()) inode.set_copies(coin());
   fill(inode.reserved);
   return inode;
 }
@@ -230,6 +231,16 @@ OperationRecord Samples::operation() {
 
 ExtentTableShape Samples::table_shape() {
   return {static_cast<std::uint8_t>(number(0, 1)), static_cast<std::uint32_t>(number(1, MDFS_MAX_EXTENT))};
+}
+
+CopyPage Samples::copies(const ExtentTableShape& shape) {
+  CopyPage page;
+  for (unsigned place = 0; place < shape.places(); ++place) {
+    if (place > 0 && coin()) continue;
+    const std::uint64_t at = number(0, 9) == 0 ? MDFS_SCATTERED : address().packed();
+    page.set(place, {at, number(1, UINT64_MAX), static_cast<std::uint32_t>(number(1, kMaxStoredBytes))});
+  }
+  return page;
 }
 
 ExtentRecord Samples::record(const ExtentTableShape& shape) {

@@ -11,6 +11,7 @@
 
 #include "format/commit.h"
 #include "format/dirent.h"
+#include "format/extent_copies.h"
 #include "format/extents.h"
 #include "format/file_cell.h"
 #include "format/geometry_item.h"
@@ -50,6 +51,7 @@ class Samples {
   geometry::Placement placement();
   OperationRecord operation();
   ExtentTableShape table_shape();
+  CopyPage copies(const ExtentTableShape& shape);
   ExtentRecord record(const ExtentTableShape& shape);
   Strip strip(const ExtentTableShape& shape, std::uint32_t block_size);
   FileRun run(unsigned cell, unsigned first);

@@ -216,7 +216,7 @@ TEST(LabelTest, AnotherVersionSaysWhetherItIsNewerOrOlder) {
 TEST(LabelTest, UnknownFeaturesLimitWhatMayBeDone) {
   Features features;
   EXPECT_EQ(*access_allowed(features), Access::kReadWrite);
-  features.ro_compat = 1;
+  features.ro_compat = MDFS_RO_COMPAT_SNAPSHOTS;
   EXPECT_EQ(*access_allowed(features), Access::kReadOnly);
   features.incompat = MDFS_INCOMPAT_INTENT_LOG;
   EXPECT_EQ(access_allowed(features).error().code, Errc::kNewerFormat);

@@ -68,7 +68,7 @@ TEST(IoctlStructs, AnOperationTakesOnlyWhatItsActionNeeds) {
   };
   EXPECT_TRUE(refused([](auto& o) { o.struct_bytes = 8; }));
   EXPECT_TRUE(refused([](auto& o) { o.kind = 0; }));
-  EXPECT_TRUE(refused([](auto& o) { o.kind = MDFS_OPERATION_BALANCE + 1; }));
+  EXPECT_TRUE(refused([](auto& o) { o.kind = MDFS_OPERATION_PROTECT + 1; }));
   EXPECT_TRUE(refused([](auto& o) { o.action = 4; }));
   EXPECT_TRUE(refused([](auto& o) { o.flags = 4; }));
   EXPECT_TRUE(refused([](auto& o) { o.action = MDFS_IOC_OPERATION_STATUS; }));

@@ -256,6 +256,43 @@ void Lab::change(const std::function<void(Transaction&)>& how) {
   ASSERT_OK((*store)->finalize());
 }
 
+void Lab::protect_image() {
+  auto store = open_disks(disks, environment_);
+  ASSERT_OK(store);
+  (*store)->add_features_ro_compat(MDFS_RO_COMPAT_PROTECTION);
+  ASSERT_OK((*store)->transact(Purpose::kNormal, [&](Transaction& t) -> Status {
+    format::CopyPage page;
+    for (const unsigned place : {0u, 1u, 8u, 9u}) {
+      const Run run =
+          store_data(**store, t, static_cast<std::uint16_t>((place + 1) % 3), value_of(kBlock, 100 + place));
+      if (place == 0) copy_run = run;
+      const bool scattered = place == 9;
+      page.set(place, {scattered ? MDFS_SCATTERED : run.address().packed(), t.generation(), kBlock});
+      if (scattered)
+        t.put({kImage, MDFS_KIND_PARITY_RUNS, place}, format::encode_extent_runs({{run.disk, run.block, 1}}));
+    }
+    t.put(kCopies, page.encode());
+    auto inode = *format::decode_inode(**t.get(inode_key(kImage)));
+    inode.set_copies(true);
+    inode.stored_bytes *= 2;
+    t.put(inode_key(kImage), format::encode(inode));
+    return {};
+  }));
+  ASSERT_OK((*store)->commit());
+  ASSERT_OK((*store)->finalize());
+}
+
+format::CopyPage Lab::copies() {
+  const ByteVector value = get(kCopies);
+  return value.empty() ? format::CopyPage() : *format::CopyPage::decode(value, {MDFS_CODEC_RAW, 4096});
+}
+
+void Lab::edit_copies(const std::function<void(format::CopyPage&)>& how) {
+  format::CopyPage page = copies();
+  how(page);
+  change([&](Transaction& t) { t.put(kCopies, page.encode()); });
+}
+
 void Lab::edit_inode(std::uint64_t number, const std::function<void(format::Inode&)>& how) {
   change([&](Transaction& t) {
     auto inode = format::decode_inode(**t.get(inode_key(number)));

@@ -9,6 +9,7 @@
 
 #include "../store_fixture.h"
 #include "format/dirent.h"
+#include "format/extent_copies.h"
 #include "format/extents.h"
 #include "format/inode.h"
 #include "geometry/geometry.h"
@@ -49,6 +50,12 @@ class Lab {
                         std::uint8_t type);
   ByteVector get(const Key& key);  // empty if absent
 
+  // Gives each extent of the image a copy on the disk behind its own; that of the last one has its run in an item.
+  void protect_image();
+  static constexpr Key kCopies{kImage, MDFS_KIND_PARITY, 0};
+  format::CopyPage copies();
+  void edit_copies(const std::function<void(format::CopyPage&)>& how);
+
   // As a bad disk would.
   void damage(std::size_t disk, std::uint64_t offset, std::size_t bytes = 8);
   void damage_node(const format::Pointer& pointer, std::size_t copy);
@@ -63,6 +70,7 @@ class Lab {
 
   Disks disks;
   Run cells_run, extent_run;
+  Run copy_run;             // of that extent of the image
   format::Runs movie_runs;  // of the scattered extent
   Key movie_runs_key;
   Key movie_strip_key;

@@ -1,0 +1,401 @@
+// Making, repairing and removing second copies.
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/relocate/protector.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <optional>
+
+#include "base/checked.h"
+#include "engine/core.h"
+#include "engine/map/extent_map.h"
+#include "engine/open_object.h"
+#include "engine/relocate/same_record.h"
+#include "engine/requests.h"
+#include "engine/write/publisher.h"
+#include "format/layout.h"
+#include "mdfs/ondisk.h"
+
+namespace mdfs::engine {
+
+struct Protector::Part {
+  geometry::Coord coord{};
+  StoredExtent from;                         // as it was looked up
+  bool bad_first = false, bad_copy = false;  // not to be kept
+  bool makes_first = false, makes_copy = false;
+  bool drops_copy = false;
+  BufferRef bytes;  // of a good piece
+  format::Runs to;
+  enum class State : std::uint8_t { kOpen, kNoRoom, kDamaged, kReady, kChanged, kDone } state = State::kOpen;
+};
+
+struct Protector::Job {
+  const ProtectRequest& request;
+  std::uint64_t gone = 0;  // disks
+  std::vector<Part> parts;
+  store::Reservation reservation;
+  ProtectOutcome outcome;
+};
+
+ProtectOutcome& ProtectOutcome::operator+=(ProtectOutcome&& other) {
+  made += other.made;
+  repaired += other.repaired;
+  removed += other.removed;
+  bytes += other.bytes;
+  changed += other.changed;
+  no_room += other.no_room;
+  again = again || other.again;
+  std::move(other.damaged.begin(), other.damaged.end(), std::back_inserter(damaged));
+  return *this;
+}
+
+ProtectionState& ProtectionState::operator+=(const ProtectionState& other) {
+  extents += other.extents;
+  copied += other.copied;
+  stored_bytes += other.stored_bytes;
+  copied_bytes += other.copied_bytes;
+  lost += other.lost;
+  lost_bytes += other.lost_bytes;
+  in_strips += other.in_strips;
+  return *this;
+}
+
+// ---- what is there
+
+std::uint64_t Protector::gone_disks() const {
+  std::uint64_t gone = 0;
+  for (unsigned disk = 0; disk < MDFS_MAX_DISKS; ++disk)
+    if (disk >= core_.store.disk_count() || !core_.store.disk_info(disk).is_there()) gone |= std::uint64_t{1} << disk;
+  return gone;
+}
+
+bool Protector::is_as_wanted(const StoredExtent& extent, bool copies, std::uint64_t gone) const {
+  if (!copies) return !extent.has_copy();
+  const std::uint64_t first = StoredExtent::disks_of(extent.runs), second = StoredExtent::disks_of(extent.copy);
+  return extent.has_copy() && (first & second) == 0 && ((first | second) & gone) == 0;
+}
+
+// Calls `visit` for the stored extents of some pages, and with no extent for each strip.
+template <typename Visit>
+Status Protector::each_page(const OpenObject& object, std::uint64_t& page, const Visit& visit) {
+  MDFS_TRY_ASSIGN(const auto items,
+                  core_.store.scan(page_key(object, page), page_key(object, UINT64_MAX), kPagesAtOnce));
+  for (const store::Item& item : items) {
+    MDFS_TRY_ASSIGN(const format::ExtentPage records, format::ExtentPage::decode(item.value, object.table));
+    MDFS_TRY_ASSIGN(const auto copies, core_.extent_map.copies_of(core_.store, object, item.key.offset));
+    for (unsigned place = 0; place < object.page_box.places; ++place) {
+      MDFS_TRY_ASSIGN(const auto extent,
+                      format::read_pieces(core_.store, item.key, records, copies.get(), place, object.block_size));
+      if (extent && extent->is_stored()) visit(object.extent_of({item.key.offset, place}), *extent);
+    }
+    page = item.key.offset + 1;
+    if (visit.is_over()) return {};
+  }
+  if (items.size() < kPagesAtOnce) page = UINT64_MAX;
+  return {};
+}
+
+Result<ProtectionState> Protector::look(const OpenObject& object, std::uint64_t& page, const Stop& stop) {
+  MDFS_TRY(stopped(stop));
+  ProtectionState state;
+  const std::uint64_t gone = gone_disks(), unreadable = core_.store.lost_disks();
+  struct Counter {
+    const Protector& protector;
+    const std::uint64_t gone, unreadable;
+    ProtectionState& state;
+    void operator()(const geometry::Coord&, const StoredExtent& extent) const {
+      ++state.extents;
+      state.stored_bytes += extent.stored_bytes;
+      if (protector.is_as_wanted(extent, true, gone)) {
+        ++state.copied;
+        state.copied_bytes += extent.stored_bytes;
+      }
+      const bool first_lost = (StoredExtent::disks_of(extent.runs) & unreadable) != 0;
+      const bool copy_lost = !extent.has_copy() || (StoredExtent::disks_of(extent.copy) & unreadable) != 0;
+      if (!first_lost || !copy_lost) return;
+      ++state.lost;
+      state.lost_bytes += extent.stored_bytes;
+    }
+    bool is_over() const { return false; }
+  };
+  MDFS_TRY(each_page(object, page, Counter{*this, gone, unreadable, state}));
+  return state;
+}
+
+Result<std::vector<geometry::Coord>> Protector::find(const OpenObject& object, bool copies, std::uint64_t& page,
+                                                     std::size_t most) {
+  std::vector<geometry::Coord> found;
+  const std::uint64_t gone = gone_disks();
+  struct Finder {
+    const Protector& protector;
+    const bool copies;
+    const std::uint64_t gone;
+    const std::size_t most;
+    std::vector<geometry::Coord>& found;
+    void operator()(const geometry::Coord& coord, const StoredExtent& extent) const {
+      if (!protector.is_as_wanted(extent, copies, gone)) found.push_back(coord);
+    }
+    bool is_over() const { return found.size() >= most; }
+  };
+  MDFS_TRY(each_page(object, page, Finder{*this, copies, gone, most, found}));
+  return found;
+}
+
+// ---- the work
+
+Result<ProtectOutcome> Protector::run(OpenObject& object, const ProtectRequest& request) {
+  Job job{request, gone_disks(), {}, {}, {}};
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i < request.extents.size(); ++i) {
+    const std::size_t before = job.parts.size();
+    MDFS_TRY(look_up(object, job, request.extents[i]));
+    if (job.parts.size() > before) bytes += job.parts.back().from.piece_blocks() * object.block_size;
+    if (job.parts.empty() || (bytes < kPieceBytes && i + 1 < request.extents.size())) continue;
+    if (request.pace) MDFS_TRY(request.pace(bytes));
+    MDFS_TRY(run_batch(object, job));
+    job.parts.clear();
+    bytes = 0;
+  }
+  return std::move(job.outcome);
+}
+
+// Notes the extent unless all is as it should be.
+Status Protector::look_up(OpenObject& object, Job& job, const geometry::Coord& extent) {
+  Part part;
+  part.coord = extent;
+  const geometry::PagePlace place = object.page_of(extent);
+  MDFS_TRY_ASSIGN(const KnownPage known, core_.extent_map.page(object, place.page, false));
+  MDFS_TRY_ASSIGN(const auto from, format::read_pieces(core_.store, page_key(object, place.page), *known.page,
+                                                       known.copies.get(), place.place, object.block_size));
+  if (!from || !from->is_stored()) return {};
+  MDFS_TRY(core_.extent_map.check(*from));
+  part.from = *from;
+  const std::uint64_t first = StoredExtent::disks_of(from->runs), second = StoredExtent::disks_of(from->copy);
+  part.bad_first = (first & job.gone) != 0;
+  part.bad_copy = from->has_copy() && ((second & job.gone) != 0 || (first & second) != 0);
+  const bool verifies = job.request.verifies && from->has_copy();
+  if (is_as_wanted(*from, job.request.copies, job.gone) && !verifies) return {};
+  part.drops_copy = !job.request.copies && !verifies;
+  job.parts.push_back(std::move(part));
+  return {};
+}
+
+Status Protector::run_batch(OpenObject& object, Job& job) {
+  std::uint64_t bytes = 0;
+  for (const Part& part : job.parts) bytes += part.from.piece_blocks() * object.block_size;
+  const ByteBudget::Share share = core_.loads.wait_for(bytes);
+  Status status = read(object, job);
+  if (status.ok()) status = write(object, job);
+  if (status.ok()) status = publish(object, job);
+  for (Part& part : job.parts) {
+    part.bytes = BufferRef();
+    if (part.state != Part::State::kDone)
+      for (const store::Run& run : part.to) core_.store.abandon(run);
+    if (part.state == Part::State::kNoRoom) ++job.outcome.no_room;
+    if (part.state == Part::State::kChanged) ++job.outcome.changed;
+  }
+  job.reservation = store::Reservation();
+  if (!status.ok() && status.error().code == Errc::kNoSpace) {
+    job.outcome.no_room += job.parts.size();
+    return {};
+  }
+  return status;
+}
+
+namespace {
+
+Status read_runs(Core& core, const OpenObject& object, const StoredExtent& extent, const BufferRef& into) {
+  std::vector<Segment> segments;
+  append_segments(extent.runs, object.block_size, 0, extent.piece_blocks() * object.block_size, into.data(), 0,
+                  segments);
+  std::vector<device::Io> ios;
+  std::vector<device::Addressed> addressed;
+  std::vector<Request> requests = merge_segments(segments, core.options.largest_request_bytes);
+  ios.reserve(requests.size());
+  for (Request& request : requests) {
+    device::Io& io = ios.emplace_back();
+    io.offset = request.offset;
+    io.buffers = std::move(request.buffers);
+    addressed.push_back({&core.store.disk(request.disk), &io});
+  }
+  MDFS_TRY(device::run(addressed));
+  // The rest of the last block has no meaning.
+  std::memset(into.data() + extent.stored_bytes, 0, into.size() - extent.stored_bytes);
+  if (extent.matches(into.bytes())) return {};
+  return {Errc::kCorrupt, fmt::format("extent.checksum: object {}, disk {} block {}", object.number,
+                                      extent.first().disk, extent.first().block)};
+}
+
+}  // namespace
+
+Status Protector::read(OpenObject& object, Job& job) {
+  for (Part& part : job.parts) MDFS_TRY(judge(object, job, part));
+  return {};
+}
+
+// Finds a good piece, and what is to be made from it.
+Status Protector::judge(OpenObject& object, Job& job, Part& part) {
+  if (part.drops_copy) {
+    part.state = Part::State::kReady;
+    return {};
+  }
+  const bool both = job.request.verifies && part.from.has_copy();
+  part.bytes = core_.cache.acquire(part.from.piece_blocks() * object.block_size, Use::kBrief);
+  // The piece that stays is read first, and the other one only if it is to be verified, or nothing else is left.
+  Status bad = Error{Errc::kCorrupt, "no piece"};
+  bool found = false;
+  std::optional<unsigned> bad_disk;
+  const auto try_piece = [&](bool copy) {
+    const Status status = read_runs(core_, object, copy ? part.from.by_copy() : part.from, part.bytes);
+    if (!status.ok()) bad = status;
+    if (!status.ok() && status.error().code == Errc::kCorrupt)
+      bad_disk = (copy ? part.from.copy : part.from.runs).front().disk;
+    found = found || status.ok();
+    return status.ok();
+  };
+  if (part.from.has_copy()) {
+    const bool copy_first = part.bad_first;
+    const bool one = try_piece(copy_first);
+    if (!one) (copy_first ? part.bad_copy : part.bad_first) = true;
+    // The last good bytes stay in the buffer: after a failed second read the first one is read again.
+    if (both || !one) {
+      const bool other = try_piece(!copy_first);
+      if (!other) (copy_first ? part.bad_first : part.bad_copy) = true;
+      if (one && !other && !try_piece(copy_first)) found = false;
+    }
+  } else {
+    (void)try_piece(false);
+  }
+  MDFS_TRY_ASSIGN(const bool current, is_same(core_, core_.store, object, part.coord, part.from));
+  if (!current) {
+    part.state = Part::State::kChanged;
+    return {};
+  }
+  if (bad_disk) core_.store.note_checksum_error(*bad_disk);
+  if (!found) {
+    part.state = Part::State::kDamaged;
+    const geometry::PagePlace place = object.page_of(part.coord);
+    job.outcome.damaged.push_back(
+        {part.coord, place.page * format::kMaxPlaces + place.place, part.from.first(), bad.error()});
+    return {};
+  }
+  part.makes_copy = !part.from.has_copy() || (part.bad_copy && !part.bad_first);
+  part.makes_first = part.from.has_copy() && part.bad_first;
+  job.outcome.again = job.outcome.again || (part.bad_first && (!part.from.has_copy() || part.bad_copy));
+  part.state = part.makes_copy || part.makes_first ? Part::State::kOpen : Part::State::kDone;
+  return {};
+}
+
+// Blocks on a disk where the piece that stays does not lie.
+bool Protector::place(const OpenObject& object, Job& job, Part& part) {
+  const format::Runs& kept = part.makes_first ? part.from.copy : part.from.runs;
+  const bool has_other = object.placement != nullptr && object.placement->disks > 1;
+  store::AllocationRequest request;
+  request.disk = static_cast<std::uint16_t>(part.makes_first || !has_other ? object.placement_disk(part.coord)
+                                                                           : object.copy_disk(part.coord));
+  request.owner = part.makes_first ? object.number : object.number | kCopyOwner;
+  request.policy = object.image->policy;
+  request.avoided_disks = StoredExtent::disks_of(kept) | job.gone;
+  std::uint32_t left = static_cast<std::uint32_t>(part.from.piece_blocks());
+  for (std::uint32_t piece = left; left > 0;) {
+    request.blocks = std::min(piece, left);
+    const Result<store::Run> run =
+        core_.store.allocate(request, job.reservation.blocks() >= request.blocks ? &job.reservation : nullptr);
+    if (run.ok()) {
+      if (!part.to.empty() && format::continues(part.to.back(), *run))
+        part.to.back().blocks += run->blocks;
+      else
+        part.to.push_back(*run);
+      left -= run->blocks;
+      if (part.to.size() > format::kMaxExtentRuns) return false;
+    } else if (piece == 1) {
+      return false;
+    } else {
+      piece /= 2;
+    }
+  }
+  return true;
+}
+
+Status Protector::write(OpenObject& object, Job& job) {
+  store::SpaceAmount amount;
+  for (const Part& part : job.parts) {
+    if (part.state != Part::State::kOpen && part.state != Part::State::kReady) continue;
+    const std::uint64_t blocks = part.state == Part::State::kOpen ? part.from.piece_blocks() : 0;
+    const store::SpaceAmount worst = object.worst_case(0, false);
+    amount += {blocks, worst.items + 1, worst.bytes + sizeof(mdfs_group) + sizeof(mdfs_parity)};
+  }
+  if (amount.empty()) return {};
+  const auto purpose = job.request.copies ? store::Purpose::kNormal : store::Purpose::kFreeing;
+  MDFS_TRY_ASSIGN(job.reservation, core_.store.reserve(amount, purpose));
+  std::vector<Segment> segments;
+  for (Part& part : job.parts) {
+    if (part.state != Part::State::kOpen) continue;
+    if (!place(object, job, part)) {
+      part.state = Part::State::kNoRoom;
+      continue;
+    }
+    append_segments(part.to, object.block_size, 0, part.from.piece_blocks() * object.block_size, part.bytes.data(), 0,
+                    segments);
+    part.state = Part::State::kReady;
+  }
+  return write_all(core_.store, segments, core_.options.largest_request_bytes);
+}
+
+Status Protector::publish(OpenObject& object, Job& job) {
+  const auto ready = [](const Part& part) { return part.state == Part::State::kReady; };
+  if (std::none_of(job.parts.begin(), job.parts.end(), ready)) return {};
+  std::vector<Part*> published;
+  Publisher::Pages pages;
+  const std::lock_guard publishing(object.publishing);
+  const auto change = [&](store::Transaction& transaction) -> Status {
+    published.clear();
+    Publisher publisher(core_, object, transaction);
+    std::vector<Staged> staged;
+    for (Part& part : job.parts) {
+      if (!ready(part)) continue;
+      MDFS_TRY_ASSIGN(const bool same, is_same(core_, transaction, object, part.coord, part.from));
+      if (!same) continue;
+      Staged& one = staged.emplace_back();
+      one.index = object.extent_index(part.coord);
+      one.coord = part.coord;
+      one.extent = part.from;
+      if (part.makes_copy) one.extent.copy = part.to;
+      if (part.makes_first) one.extent.runs = part.to;
+      if (part.drops_copy && part.bad_first && !part.bad_copy) one.extent = one.extent.by_copy();
+      if (part.drops_copy) one.extent.copy.clear();
+      one.is_moved = true;
+      published.push_back(&part);
+    }
+    if (staged.empty()) return {};
+    MDFS_TRY(publisher.publish(staged));
+    pages = publisher.pages();
+    std::uint64_t size = 0;
+    {
+      const std::lock_guard lock(object.state_mutex);
+      size = object.published_size;
+    }
+    return object.update(transaction, {size, publisher.stored_bytes_change(), false});
+  };
+  const auto purpose = job.request.copies ? store::Purpose::kReserved : store::Purpose::kFreeing;
+  MDFS_TRY(core_.store.transact(purpose, change, &job.reservation));
+  update_cached_pages(core_, object, pages);
+  for (Part& part : job.parts)
+    if (ready(part)) part.state = Part::State::kChanged;
+  for (Part* const part : published) {
+    part->state = Part::State::kDone;
+    job.outcome.bytes += StoredExtent::blocks_of(part->to) * object.block_size;
+    if (part->drops_copy)
+      ++job.outcome.removed;
+    else if (part->from.has_copy())
+      ++job.outcome.repaired;
+    else
+      ++job.outcome.made;
+  }
+  return {};
+}
+
+}  // namespace mdfs::engine

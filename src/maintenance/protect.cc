@@ -1,0 +1,153 @@
+// Protection, step by step.
+// SPDX-License-Identifier: Apache-2.0
+#include "maintenance/protect.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "format/inode.h"
+#include "maintenance/objects.h"
+#include "maintenance/relocation.h"
+#include "volume/records.h"
+
+namespace mdfs::maintenance {
+
+Status Protect::begin(OperationRun& run) {
+  if (run.record.object != 0) return {Errc::kNotSupported, "protection is of the whole volume, and takes no file"};
+  if (run.record.threshold != 0 || run.record.parameters != decltype(run.record.parameters){})
+    return {Errc::kInvalidArgument, "protection has no parameters"};
+  return resume(run);
+}
+
+Status Protect::resume(OperationRun& run) {
+  passes_ = 0;
+  uncommitted_bytes_ = 0;
+  if (run.may_write()) MDFS_TRY(volume_.store().commit_freed());  // what has been deleted is room
+  begin_pass(run);
+  return {};
+}
+
+// A pass looks again at what an earlier one could not do.
+void Protect::begin_pass(OperationRun& run) {
+  ++passes_;
+  again_ = false;
+  next_ = 0;
+  image_.reset();
+  changes_ = volume_.protection_changes();
+  run.record.figures[kNoRoom] = 0;
+  run.record.items_failed = 0;
+  run.record.errors.clear();
+}
+
+Status Protect::note_written(std::uint64_t bytes) {
+  uncommitted_bytes_ += bytes;
+  if (uncommitted_bytes_ < kBytesPerCommit) return {};
+  uncommitted_bytes_ = 0;
+  return volume_.store().commit();
+}
+
+void Protect::pass_over(OperationRun& run, const Error& error) {
+  if (error.code != Errc::kNotFound) {  // deleted meanwhile
+    spdlog::error("protection: inode {}: {}", image_->ino, error.message());
+    run.record.note_error({image_->ino, 0, 0, 0, MDFS_ERROR_SKIPPED});
+  }
+  image_.reset();
+}
+
+Result<bool> Protect::find(OperationRun& run) {
+  store::Store& store = volume_.store();
+  run.record.cursor[0] = next_;
+  MDFS_TRY_ASSIGN(const auto items, store.scan({next_, 0, 0}, format::kMaxKey, 1));
+  if (items.empty()) return false;
+  const format::Key key = items.front().key;
+  next_ = key.object + 1;
+  if (key.kind != MDFS_KIND_INODE) return true;
+  const Result<format::Inode> inode = format::decode_inode(items.front().value);
+  if (!inode.ok() || !inode->is_image()) return true;
+  MDFS_TRY_ASSIGN(const auto copies,
+                  store.scan({key.object, MDFS_KIND_PARITY, 0}, {key.object, MDFS_KIND_PARITY, UINT64_MAX}, 1));
+  if (!inode->has_copies() && copies.empty()) return true;
+  ++run.record.items_done;
+  image_ = Image{key.object, {}, inode->has_copies(), inode->has_copies(), 0};
+  Result<std::shared_ptr<engine::OpenObject>> open = volume_.open_object(key.object);
+  if (!open.ok()) {
+    pass_over(run, open.error());
+    return true;
+  }
+  image_->open = std::move(*open);
+  return true;
+}
+
+Status Protect::work(OperationRun& run) {
+  if (image_->consolidates && run.may_write()) {
+    run.yield();
+    MDFS_TRY_ASSIGN(const std::uint64_t bytes, volume_.consolidate(image_->ino, kStepBytes, true));
+    image_->consolidates = bytes > 0;
+    run.spend(2 * bytes);
+    return note_written(bytes);
+  }
+  MDFS_TRY(protect_some(run));
+  if (image_->page == UINT64_MAX) image_.reset();
+  return {};
+}
+
+Status Protect::protect_some(OperationRun& run) {
+  OperationRecord& record = run.record;
+  engine::ProtectRequest request;
+  request.copies = image_->copies;
+  std::uint64_t page = image_->page;
+  MDFS_TRY_ASSIGN(request.extents,
+                  volume_.engine().find_unprotected(*image_->open, image_->copies, page, kExtentsAtOnce));
+  if (!run.may_write()) {
+    record.items_changed += request.extents.size();
+    image_->page = page;
+    return {};
+  }
+  bool stopped = false;
+  request.pace = [&](std::uint64_t bytes) -> Status {
+    run.spend(2 * bytes);
+    run.yield();
+    stopped = run.stopping();
+    return stopped ? Status(Error{Errc::kBusy, "told to stop"}) : Status{};
+  };
+  Result<engine::ProtectOutcome> outcome = volume_.engine().protect(*image_->open, request);
+  if (stopped) return {};  // the next step finds the rest
+  MDFS_TRY(outcome);
+  image_->page = page;
+  record.items_changed += outcome->made + outcome->repaired + outcome->removed;
+  record.bytes_done += outcome->bytes;
+  record.bytes_total = std::max(record.bytes_total, record.bytes_done);
+  record.figures[kMade] += outcome->made;
+  record.figures[kRepaired] += outcome->repaired;
+  record.figures[kRemoved] += outcome->removed;
+  record.figures[kNoRoom] += outcome->no_room;
+  record.figures[kWrittenBytes] += outcome->bytes;
+  again_ = again_ || outcome->again || outcome->changed > 0;
+  engine::MoveOutcome damaged;
+  damaged.damaged = std::move(outcome->damaged);
+  note_damaged(record, image_->ino, damaged);
+  return note_written(outcome->bytes + (outcome->removed > 0 ? kStepBytes : 0));
+}
+
+Result<bool> Protect::step(OperationRun& run) {
+  const std::int64_t until_ns = volume_.environment().monotonic_ns() + kFindNs;
+  while (!image_) {
+    MDFS_TRY_ASSIGN(const bool more, find(run));
+    if (!more) {
+      if (run.may_write()) MDFS_TRY(volume_.store().commit());
+      if ((!again_ && changes_ == volume_.protection_changes()) || passes_ >= kMostPasses || !run.may_write())
+        return true;
+      begin_pass(run);
+      return false;
+    }
+    if (!image_ && (run.stopping() || volume_.environment().monotonic_ns() > until_ns)) return false;
+  }
+  const Status worked = work(run);
+  if (worked.ok()) return false;
+  if (!volume::is_passed_over(worked.error()) && worked.error().code != Errc::kNoSpace) return worked.error();
+  pass_over(run, worked.error());
+  return false;
+}
+
+}  // namespace mdfs::maintenance

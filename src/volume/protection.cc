@@ -1,0 +1,71 @@
+// Second copies of the extents of images: who has them, and how they are.
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/open_object.h"
+#include "format/extents.h"
+#include "volume/operations.h"
+#include "volume/volume_impl.h"
+
+namespace mdfs::volume {
+
+// The writers of an open image follow before the inode does: a copy too many does no harm.
+Status VolumeImpl::set_copies(Ino ino, bool wanted) {
+  MDFS_TRY(check_writable());
+  if (wanted && store_->disk_count() < 2)
+    return {Errc::kNotSupported, "second copies lie on other disks, and this volume has one disk"};
+  const Pin pin = table_.pin(ino);
+  MDFS_TRY_ASSIGN(const format::Inode item, read_inode(*store_, ino));
+  if (!item.is_regular() && !item.is_directory())
+    return {Errc::kInvalidArgument, "only images, other files and directories are protected"};
+  ObjectUse use;
+  if (item.is_image()) {
+    MDFS_TRY_ASSIGN(use, open_objects_.use(*pin));
+  }
+  if (wanted) {
+    store_->add_features_ro_compat(MDFS_RO_COMPAT_PROTECTION);
+    if (use) engine_->set_copies(*use, true);
+  }
+  const Status changed = change(store::Purpose::kNormal, [&](Change& change) -> Status {
+    MDFS_TRY_ASSIGN(format::Inode inode, read_inode(change.transaction, ino));
+    inode.set_copies(wanted);
+    inode.ctime_ns = change.now_ns;
+    put_inode(change.transaction, ino, inode);
+    return {};
+  });
+  if (use && (changed.ok() || wanted)) engine_->set_copies(*use, changed.ok() ? wanted : item.has_copies());
+  MDFS_TRY(changed);
+  ++protection_changes_;
+  if (!use) return {};
+  MDFS_TRY(engine_->write_back(*use));  // so that what was written before is stored, and counted
+  // One that runs makes another pass.
+  const Status started = operations_->start({.kind = OperationKind::kProtect});
+  return started.ok() || started.error().code == Errc::kBusy ? Status() : started;
+}
+
+Result<Protection> VolumeImpl::protection(Ino ino, const engine::Stop& stop) {
+  const Pin pin = table_.pin(ino);
+  MDFS_TRY_ASSIGN(const format::Inode item, read_inode(*store_, ino));
+  Protection protection{item.has_copies(), item.is_image(), {}};
+  if (!item.is_image()) return protection;
+  MDFS_TRY_ASSIGN(const ObjectUse use, open_objects_.use(*pin));
+  for (std::uint64_t page = 0; page != UINT64_MAX;) {
+    MDFS_TRY_ASSIGN(const engine::ProtectionState some, engine_->protection(*use, page, stop));
+    protection.state += some;
+  }
+  MDFS_TRY_ASSIGN(const auto strips, store_->scan({ino, MDFS_KIND_STRIP, 0}, {ino, MDFS_KIND_STRIP, UINT64_MAX}, 1));
+  protection.state.in_strips = strips.size();
+  return protection;
+}
+
+Result<bool> VolumeImpl::repair_copies(Ino object, std::uint64_t number) {
+  const Pin pin = table_.pin(object);
+  MDFS_TRY_ASSIGN(const ObjectUse use, open_objects_.use(*pin));
+  engine::ProtectRequest request;
+  request.extents = {
+      (*use).extent_of({number / format::kMaxPlaces, static_cast<unsigned>(number % format::kMaxPlaces)})};
+  request.copies = (*use).wants_copies.load(std::memory_order_relaxed);
+  request.verifies = true;
+  MDFS_TRY_ASSIGN(const engine::ProtectOutcome outcome, engine_->protect(*use, request));
+  return outcome.repaired > 0;
+}
+
+}  // namespace mdfs::volume

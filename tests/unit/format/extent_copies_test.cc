@@ -1,0 +1,141 @@
+// Second copies of extents: encoded, decoded with all checks, and joined with the records that they belong to.
+// SPDX-License-Identifier: Apache-2.0
+#include "format/extent_copies.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <map>
+
+#include "samples.h"
+
+namespace mdfs::format {
+namespace {
+
+constexpr std::uint32_t kBlockSize = 4096;
+const ExtentTableShape kZstd{MDFS_CODEC_ZSTD, 65536};
+
+struct ItemMap {
+  std::map<Key, ByteVector> items;
+  Result<std::optional<ByteVector>> get(const Key& key) const {
+    const auto found = items.find(key);
+    return found == items.end() ? std::optional<ByteVector>() : std::optional(found->second);
+  }
+};
+
+RC_GTEST_PROP(ExtentCopiesTest, ReadBackAsTheyWereWritten, (std::uint64_t seed)) {
+  Samples samples(seed);
+  const ExtentTableShape shape = samples.table_shape();
+  const CopyPage page = samples.copies(shape);
+  const ByteVector bytes = page.encode();
+  RC_ASSERT(bytes.size() <= MDFS_MAX_ITEM);
+  RC_ASSERT(*CopyPage::decode(bytes, shape) == page);
+  ByteVector changed = bytes;
+  changed[samples.number(0, changed.size() - 1)] ^= static_cast<std::byte>(samples.number(1, 255));
+  if (const auto read = CopyPage::decode(changed, shape); read.ok())
+    RC_ASSERT(*CopyPage::decode(read->encode(), shape) == *read);
+  RC_ASSERT(!CopyPage::decode(ConstBytes(bytes).first(samples.number(0, bytes.size() - 1)), shape).ok());
+}
+
+TEST(ExtentCopiesTest, TheLargestPageIsAnItem) {
+  CopyPage page;
+  for (unsigned place = 0; place < kMaxPlaces; ++place) page.set(place, {place, 1, 1});
+  EXPECT_EQ(page.encode().size(), 16u + 64 * 40);
+  EXPECT_EQ(page.count(), 64u);
+}
+
+TEST(ExtentCopiesTest, EachCheckIsReportedByItsName) {
+  CopyPage page;
+  page.set(3, {Address{1, 500}.packed(), 7, 4000});
+  page.set(9, {Address{2, 600}.packed(), 8, 5000});
+  const ByteVector good = page.encode();
+  const auto with = [&](std::size_t offset, std::uint8_t value, const ExtentTableShape& shape = kZstd) {
+    ByteVector bytes = good;
+    bytes[offset] = std::byte{value};
+    const auto read = CopyPage::decode(bytes, shape);
+    return read.ok() ? std::string() : read.error().where;
+  };
+  EXPECT_EQ(with(15, 9), "");  // reserved
+  EXPECT_EQ(with(0, 0), "copies.group");
+  EXPECT_EQ(with(0, 1), "copies.length");
+  EXPECT_EQ(with(0, 3), "copies.length");
+  EXPECT_EQ(with(0, 65), "copies.group");
+  EXPECT_EQ(with(2, 2), "copies.checksum-type");
+  EXPECT_EQ(with(16, 0), "copies.group");
+  EXPECT_EQ(with(16, 12), "copies.group-of-many");
+  EXPECT_EQ(with(24, 0), "copies.group");
+  EXPECT_EQ(with(24, 2), "copies.group-of-many");
+  EXPECT_EQ(with(17, 4), "copies.group-of-many");
+  EXPECT_EQ(with(38, 64), "copies.copy");
+  EXPECT_EQ(with(40, 0), "copies.copy");
+  EXPECT_EQ(with(51, 255), "copies.copy");
+  EXPECT_EQ(with(57, 0), "copies.group");
+  const ExtentTableShape few{MDFS_CODEC_RAW, 4u << 20};  // 256 checksums: 2 places
+  EXPECT_EQ(with(15, 9, few), "copies.group");
+  ByteVector backwards;
+  backwards.assign(good.begin(), good.begin() + 16);
+  backwards.insert(backwards.end(), good.begin() + 56, good.end());
+  backwards.insert(backwards.end(), good.begin() + 16, good.begin() + 56);
+  EXPECT_EQ(CopyPage::decode(backwards, kZstd).error().where, "copies.group");
+  EXPECT_EQ(CopyPage::decode({}, kZstd).error().where, "copies.length");
+}
+
+TEST(ExtentCopiesTest, APieceIsWhatTheRecordAndTheCopySay) {
+  const Key key{20, MDFS_KIND_EXTENTS, 5};
+  ExtentPage page(kZstd);
+  page.set(4, {Address{0, 100}.packed(), 3, 2, 9000, {77}});
+  CopyPage copies;
+  copies.set(4, {Address{1, 800}.packed(), 6, 9000});
+  ItemMap items;
+  const auto both = read_pieces(items, key, page, &copies, 4, kBlockSize);
+  ASSERT_TRUE(both.ok() && both->has_value());
+  const StoredExtent extent = **both;
+  EXPECT_TRUE(extent.has_copy());
+  EXPECT_EQ(extent.blocks(), 6u);
+  EXPECT_EQ(extent.piece_blocks(), 3u);
+  EXPECT_EQ(extent.disks(), 0b11u);
+  EXPECT_EQ(extent.all_runs().size(), 2u);
+  const StoredExtent other = extent.by_copy();
+  EXPECT_EQ(other.first(), (format::Run{1, 800, 3}));
+  EXPECT_EQ(other.birth, 6u);
+  EXPECT_EQ(other.written, 2u);
+  EXPECT_EQ(other.crc32c, extent.crc32c);
+  EXPECT_EQ(other.by_copy(), extent);
+  EXPECT_EQ(ExtentCopy::of(extent), *copies.get(4));
+  EXPECT_FALSE((*read_pieces(items, key, page, nullptr, 4, kBlockSize))->has_copy());
+  EXPECT_FALSE((*read_pieces(items, key, page, &copies, 5, kBlockSize))->is_stored());
+}
+
+TEST(ExtentCopiesTest, AScatteredCopyHasItsRunsInAnItemOfItsOwn) {
+  const Key key{20, MDFS_KIND_EXTENTS, 5};
+  ExtentPage page(kZstd);
+  page.set(4, {Address{0, 100}.packed(), 3, 2, 9000, {77}});
+  CopyPage copies;
+  copies.set(4, {MDFS_SCATTERED, 6, 9000});
+  ItemMap items;
+  EXPECT_FALSE((*read_pieces(items, key, page, &copies, 4, kBlockSize)).has_value());
+  const Key runs = copy_runs_key(key, 4);
+  EXPECT_EQ(runs, (Key{20, MDFS_KIND_PARITY_RUNS, 5 * 64 + 4}));
+  items.items[runs] = encode_extent_runs({{1, 800, 2}, {1, 900, 2}});
+  EXPECT_FALSE(read_pieces(items, key, page, &copies, 4, kBlockSize).ok());  // a block too many
+  items.items[runs] = encode_extent_runs({{1, 800, 2}, {1, 900, 1}});
+  const StoredExtent extent = **read_pieces(items, key, page, &copies, 4, kBlockSize);
+  EXPECT_TRUE(extent.copy_has_runs_item && !extent.has_runs_item);
+  EXPECT_EQ(extent.blocks(), 6u);
+  EXPECT_EQ(ExtentCopy::of(extent), *copies.get(4));
+}
+
+TEST(ExtentCopiesTest, ACopyOfOtherBytesDoesNotBelongToTheExtent) {
+  const Key key{20, MDFS_KIND_EXTENTS, 5};
+  ExtentPage page(kZstd);
+  page.set(4, {Address{0, 100}.packed(), 3, 2, 9000, {77}});
+  CopyPage copies;
+  copies.set(4, {Address{1, 800}.packed(), 6, 9001});
+  ItemMap items;
+  const auto pieces = read_pieces(items, key, page, &copies, 4, kBlockSize);
+  ASSERT_TRUE(pieces.ok());
+  EXPECT_FALSE(pieces->has_value());
+}
+
+}  // namespace
+}  // namespace mdfs::format
