@@ -13,6 +13,8 @@ void add_volume_commands(CLI::App& app, Action& action);   // volume sync, statu
 void add_defrag_commands(CLI::App& app, Action& action);   // defrag start, status, cancel, resume
 void add_display_command(CLI::App& noun, Action& action);  // image display
 void add_levels_command(CLI::App& noun, Action& action);   // image levels
+void add_protect_command(CLI::App& noun, Action& action);  // image protect
+void add_rebuild_command(CLI::App& noun, Action& action);  // disk rebuild
 void add_salvage_command(CLI::App& noun, Action& action);  // image salvage
 void add_image_commands(CLI::App& app, Action& action);    // image create, import, export, info, layout
 void add_window_commands(CLI::App& app, Action& action);   // window read, write, explain

@@ -308,6 +308,7 @@ void add_disk_commands(CLI::App& app, Action& action) {
   add_resize_command(*noun, action);
   add_probe_command(*noun, action);
   add_balance_command(*noun, action);
+  add_rebuild_command(*noun, action);
   add_disk_stats_command(*noun, action);
 }
 

@@ -29,6 +29,7 @@
 #include "mounted.h"
 #include "parts.h"
 #include "pending_image.h"
+#include "protection.h"
 #include "support/file.h"
 #include "support/json_output.h"
 #include "support/pending_file.h"
@@ -122,7 +123,8 @@ void print_meta(const imagefile::Metadata& metadata) {
 }
 
 std::string info_json(const geometry::Geometry& geometry, const mdfs_ioc_geometry& info, const mdfs_ioc_levels& levels,
-                      const std::optional<imagefile::Metadata>& metadata, const std::string& path) {
+                      const mdfs_ioc_protection& protection, const std::optional<imagefile::Metadata>& metadata,
+                      const std::string& path) {
   nlohmann::ordered_json json;
   json["output_version"] = kOutputVersion;
   json["path"] = path;
@@ -142,6 +144,7 @@ std::string info_json(const geometry::Geometry& geometry, const mdfs_ioc_geometr
   json["size_bytes"] = info.size_bytes;
   json["stored_bytes"] = info.stored_bytes;
   json["levels"] = levels_json(geometry, levels);
+  json["protection"] = protection_json(protection);
   if (metadata) json["meta"] = meta_json(*metadata);
   return dump_json(json) + "\n";
 }
@@ -163,15 +166,17 @@ Status info_command(const InfoArguments& arguments) {
   MDFS_TRY_ASSIGN(const mdfs_ioc_geometry info, image_info(*image, arguments.path));
   MDFS_TRY_ASSIGN(const geometry::Geometry geometry, client::to_geometry(info));
   MDFS_TRY_ASSIGN(const mdfs_ioc_levels levels, image_levels(arguments.path));
+  MDFS_TRY_ASSIGN(const mdfs_ioc_protection protection, protection_of(arguments.path));
   std::optional<imagefile::Metadata> metadata;
   if (arguments.meta) {
     MDFS_TRY_ASSIGN(metadata, load_metadata(arguments.path));
   }
   if (arguments.json) {
-    print_out("{}", info_json(geometry, info, levels, metadata, arguments.path));
+    print_out("{}", info_json(geometry, info, levels, protection, metadata, arguments.path));
     return {};
   }
   print_info(geometry, info, arguments.path);
+  if (protection.copies != 1 || protection.copied > 0) print_out("  {}\n", protection_text(protection));
   print_out("{}", levels_text(geometry, levels));
   if (metadata) print_meta(*metadata);
   return {};
@@ -252,12 +257,15 @@ Status layout_command(const LayoutArguments& arguments) {
       progress.add(row.stored_bytes);
       if (row.disk < disk_bytes.size()) disk_bytes[row.disk] += row.stored_bytes;
       if (arguments.json)
-        print_out("{}\n    {{\"index\": [{}], \"disk\": {}, \"block\": {}, \"stored_bytes\": {}, \"strip\": {}}}",
-                  first ? "" : ",", index_text(geometry, row.index), row.disk, row.block, row.stored_bytes,
-                  (row.flags & MDFS_IOC_LAYOUT_STRIP) != 0);
+        print_out(
+            "{}\n    {{\"index\": [{}], \"disk\": {}, \"block\": {}, \"stored_bytes\": {}, \"strip\": {}, "
+            "\"copy\": {}}}",
+            first ? "" : ",", index_text(geometry, row.index), row.disk, row.block, row.stored_bytes,
+            (row.flags & MDFS_IOC_LAYOUT_STRIP) != 0, (row.flags & MDFS_IOC_LAYOUT_COPY) != 0);
       else
-        print_out("extent {}: disk {}, block {}, {} bytes{}\n", index_text(geometry, row.index), row.disk, row.block,
-                  row.stored_bytes, (row.flags & MDFS_IOC_LAYOUT_STRIP) != 0 ? ", in a strip" : "");
+        print_out("extent {}: disk {}, block {}, {} bytes{}{}\n", index_text(geometry, row.index), row.disk, row.block,
+                  row.stored_bytes, (row.flags & MDFS_IOC_LAYOUT_STRIP) != 0 ? ", in a strip" : "",
+                  (row.flags & MDFS_IOC_LAYOUT_COPY) != 0 ? ", second copy" : "");
       first = false;
     }
   } while (rows.count > 0);
@@ -375,6 +383,7 @@ void add_image_commands(CLI::App& app, Action& action) {
 
   add_import(*noun, action);
   add_levels_command(*noun, action);
+  add_protect_command(*noun, action);
   add_salvage_command(*noun, action);
   add_display_command(*noun, action);
 

@@ -17,6 +17,7 @@
 #include "mdfs/ondisk.h"
 #include "mounted.h"
 #include "occupation.h"
+#include "protection.h"
 #include "support/json_output.h"
 #include "support/pending_file.h"
 #include "support/streams.h"
@@ -112,6 +113,8 @@ std::string json_text(const std::string& path, const mdfs_ioc_volume& volume, co
   json["warnings"] = warnings_of(volume, disks);
   const auto balancing = balancing_json(path);
   json["balancing"] = balancing ? nlohmann::ordered_json::parse(*balancing) : nlohmann::ordered_json();
+  const auto protecting = protecting_json(path);
+  json["protection"] = protecting ? nlohmann::ordered_json::parse(*protecting) : nlohmann::ordered_json();
   const auto draining = drain_json(volume, path);
   json["drain"] = draining ? nlohmann::ordered_json::parse(*draining) : nlohmann::ordered_json();
   const auto resizing = resizing_json(path);
@@ -206,6 +209,7 @@ Status status_command(const StatusArguments& arguments) {
   print_text(arguments.path, volume, disks);
   for (const std::string& line : drain_lines(volume, arguments.path)) print_out("  {}\n", line);
   if (const auto line = balancing_line(arguments.path)) print_out("  {}\n", *line);
+  if (const auto line = protecting_line(arguments.path)) print_out("  {}\n", *line);
   if (fragmentation && fragmentation->images > 0)
     print_out("  {} {} images: {}; the worst one has {:.2f} (inode {})\n",
               fragmentation->complete != 0 ? "all" : "first", fragmentation->images, fragmentation_text(*fragmentation),

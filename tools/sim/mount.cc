@@ -78,7 +78,7 @@ Result<std::shared_ptr<const sim::StoredImage>> MountedImage::stored() {
     if (page->count == 0) break;
     for (std::uint32_t i = 0; i < std::min<std::uint32_t>(page->count, MDFS_IOC_LAYOUT_ROWS); ++i) {
       const auto& row = page->rows[i];
-      if ((row.flags & MDFS_IOC_LAYOUT_STRIP) != 0) continue;  // simulated as it will be, once written whole
+      if ((row.flags & (MDFS_IOC_LAYOUT_STRIP | MDFS_IOC_LAYOUT_COPY)) != 0) continue;
       geometry::Coord at{};
       std::copy_n(row.index, geometry_.rank, at.begin());
       const std::uint64_t index = geometry::extent_index(bytes, at);

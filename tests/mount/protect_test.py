@@ -1,0 +1,199 @@
+"""Images with second copies on a real mount: a lost disk loses nothing, whichever it is."""
+# SPDX-License-Identifier: Apache-2.0
+import json
+import os
+import subprocess
+import threading
+import unittest
+
+import numpy
+
+from harness import MDFS, MDFSCK, Mounted, make_image, run, write_all
+
+EXTENT = 64
+SIDE = 10 * EXTENT
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+class Protect(unittest.TestCase):
+    def setUp(self):
+        self.volume = Mounted(disks=3, size="64M")
+        self.addCleanup(self.volume.remove)
+        self.random = numpy.random.default_rng(24)
+
+    def image(self, name, codec=1):
+        path = f"{self.volume.path}/{name}"
+        make_image(path, [SIDE, SIDE], extent=(EXTENT, EXTENT), codec=codec)
+        data = self.random.integers(0, 256, SIDE * SIDE, dtype="u1").tobytes()
+        write_all(path, data)
+        return path, data
+
+    def protection(self, path):
+        return json.loads(run(MDFS, "image", "info", "--json", path))["protection"]
+
+    def lose(self, number, options="cache=64M"):
+        self.volume.unmount()
+        away = f"{self.volume.folder}/away"
+        os.makedirs(away, exist_ok=True)  # disks are looked for beside those that are named
+        os.rename(self.volume.disks[number], f"{away}/disk{number}")
+        self.volume.mount(options, [disk for disk in self.volume.disks if os.path.exists(disk)])
+
+    def bring_back(self, number):
+        self.volume.unmount()
+        os.rename(f"{self.volume.folder}/away/disk{number}", self.volume.disks[number])
+        self.volume.mount("cache=64M", [disk for disk in self.volume.disks if os.path.exists(disk)])
+
+    def check(self):
+        self.volume.unmount()
+        done = subprocess.run([MDFSCK, "-n", "--data", "--json", *self.volume.disks], capture_output=True, text=True,
+                              check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.volume.mount("cache=64M", self.volume.disks)
+
+    def test_a_protected_image_loses_nothing_with_any_one_disk(self):
+        os.mkdir(f"{self.volume.path}/safe")
+        run(MDFS, "image", "protect", f"{self.volume.path}/safe", "copies=2")
+        images = dict([self.image("safe/zstd"), self.image("safe/raw", 0)])
+        plain, _ = self.image("plain")
+        run(MDFS, "volume", "sync", self.volume.path)
+        for path in images:
+            state = self.protection(path)
+            self.assertEqual((state["copies"], state["extents"], state["copied"]), (2, 100, 100))
+        self.assertEqual(self.protection(plain)["copies"], 1)
+        self.check()
+        for disk in range(3):
+            with self.subTest(disk=disk):
+                self.lose(disk, "cache=64M,ro")
+                for path, data in images.items():
+                    self.assertEqual(read(path), data)
+                found = json.loads(subprocess.run([MDFS, "volume", "lost", "--json", self.volume.path],
+                                                  capture_output=True, text=True, check=False).stdout)
+                names = [name for file in found["files"] for name in file["paths"]]
+                self.assertEqual(len(names), 1)
+                self.assertTrue(names[0].endswith("plain"), names)
+                self.bring_back(disk)
+
+    def test_a_lost_disk_is_rebuilt_and_then_the_next_one_may_go(self):
+        path, data = self.image("picture")
+        run(MDFS, "volume", "sync", self.volume.path)
+        shown = json.loads(run(MDFS, "image", "protect", "--json", path, "copies=2"))
+        self.assertEqual((shown["operation"]["made"], shown["paths"][0]["copied"]), (100, 100))
+        self.lose(2)
+        self.assertEqual(read(path), data)
+        self.assertLess(self.protection(path)["copied"], 100)
+        data = data[:1000] + bytes(5000) + data[6000:]
+        with open(path, "r+b") as file:  # writes go on with two disks
+            file.seek(1000)
+            file.write(bytes(5000))
+        rebuilt = json.loads(run(MDFS, "disk", "rebuild", "--json", self.volume.path))
+        self.assertGreater(rebuilt["repaired"] + rebuilt["made"], 0)
+        self.assertEqual(rebuilt["no_room"], 0)
+        self.assertEqual(self.protection(path)["copied"], 100)
+        layout = json.loads(run(MDFS, "image", "layout", "--json", path))
+        self.assertEqual({row["disk"] for row in layout["extents"]}, {0, 1})
+        self.assertEqual(sum(row["copy"] for row in layout["extents"]), 100)
+        self.assertEqual(read(path), data)
+        run(MDFS, "disk", "remove", self.volume.path, "2")
+        self.assertEqual(read(path), data)
+
+    def test_an_image_is_converted_under_writers_and_back(self):
+        path, data = self.image("picture", 0)
+        array = numpy.frombuffer(data, "u1").reshape(SIDE, SIDE).copy()
+        stop = threading.Event()
+
+        def write():
+            random = numpy.random.default_rng(1)
+            with open(path, "r+b", buffering=0) as file:
+                while not stop.is_set():
+                    row = int(random.integers(0, SIDE))
+                    array[row] = random.integers(0, 256, SIDE, dtype="u1")
+                    os.pwrite(file.fileno(), array[row].tobytes(), row * SIDE)
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        try:
+            for setting in ("copies=2", "none", "copies=2"):
+                run(MDFS, "image", "protect", path, setting)
+        finally:
+            stop.set()
+            writer.join()
+        run(MDFS, "volume", "sync", self.volume.path)
+        self.assertEqual(read(path), array.tobytes())
+        state = self.protection(path)
+        self.assertEqual(state["copied"], state["extents"])
+        self.check()
+        self.assertEqual(read(path), array.tobytes())
+        run(MDFS, "image", "protect", path, "none")
+        state = self.protection(path)
+        self.assertEqual((state["copies"], state["copied"]), (1, 0))
+        run(MDFS, "volume", "sync", self.volume.path)
+        self.check()
+        self.assertEqual(read(path), array.tobytes())
+
+    def test_a_flipped_bit_is_repaired_by_mdfsck_and_by_the_scrub(self):
+        path, data = self.image("picture", 0)
+        run(MDFS, "image", "protect", path, "copies=2")
+        rows = json.loads(run(MDFS, "image", "layout", "--json", path))["extents"]
+        for by_scrub in (False, True):
+            for copy in (False, True):
+                row = next(one for one in rows if one["copy"] == copy)
+                self.volume.unmount()
+                with open(self.volume.disks[row["disk"]], "r+b") as disk:
+                    disk.seek(row["block"] * 4096 + 77)
+                    old = disk.read(1)
+                    disk.seek(row["block"] * 4096 + 77)
+                    disk.write(bytes([old[0] ^ 4]))
+                if by_scrub:
+                    self.volume.mount("cache=64M", self.volume.disks)
+                    run(MDFS, "scrub", "start", "--wait", self.volume.path)
+                else:
+                    done = subprocess.run([MDFSCK, "-p", "--data", *self.volume.disks], capture_output=True, text=True,
+                                          check=False)
+                    self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+                    self.assertIn("703", done.stdout)
+                    self.volume.mount("cache=64M", self.volume.disks)
+                self.check()
+                self.assertEqual(read(path), data)
+                rows = json.loads(run(MDFS, "image", "layout", "--json", path))["extents"]
+
+    def test_appended_frames_of_a_protected_image_have_copies_at_the_sync(self):
+        path = f"{self.volume.path}/movie"
+        make_image(path, [0, 256, 256], extent=(8, 64, 64), codec=1)
+        run(MDFS, "image", "protect", path, "copies=2")
+        data = b""
+        with open(path, "r+b") as file:
+            for _ in range(11):
+                frame = self.random.integers(0, 256, 256 * 256, dtype="u1").tobytes()
+                file.write(frame)
+                file.flush()
+                os.fsync(file.fileno())
+                data += frame
+        state = self.protection(path)
+        self.assertEqual((state["copied"], state["in_strips"]), (state["extents"], False))
+        self.lose(1)
+        self.assertEqual(read(path), data)
+
+    def test_the_commands_say_what_they_need(self):
+        path, _ = self.image("picture")
+        shown = json.loads(run(MDFS, "image", "protect", "--dry-run", "--json", path, "copies=2"))
+        self.assertTrue(shown["paths"][0]["changes"])
+        self.assertEqual(self.protection(path)["copies"], 1)
+        for words in ([path], [path, "copies=3"]):
+            done = subprocess.run([MDFS, "image", "protect", *words], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 2, done.stderr)
+        folder = f"{self.volume.path}/folder"
+        os.makedirs(f"{folder}/below")
+        self.image("folder/below/one")
+        run(MDFS, "image", "protect", "--recursive", folder, "copies=2")
+        self.assertEqual(self.protection(f"{folder}/below/one")["copied"], 100)
+        later, _ = self.image("folder/below/later")
+        run(MDFS, "volume", "sync", self.volume.path)
+        self.assertEqual(self.protection(later)["copied"], 100)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,255 @@
+// mdfs image protect, mdfs disk rebuild.
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <vector>
+
+#include "base/text.h"
+#include "commands.h"
+#include "mdfs/ondisk.h"
+#include "operation_text.h"
+#include "protection.h"
+#include "support/file.h"
+#include "support/json_output.h"
+#include "support/streams.h"
+
+namespace mdfs::tools {
+namespace {
+
+constexpr OperationWords kProtectWords = {"protection", "images examined", "copies made or removed", "damaged"};
+
+enum ProtectFigure : std::size_t {
+  kCopiesMade,
+  kCopiesRepaired,
+  kCopiesRemoved,
+  kCopiesWithoutRoom,
+  kCopiesWrittenBytes
+};
+
+Result<mdfs_ioc_protection> ask(const std::string& path, std::uint32_t action, std::uint32_t copies) {
+  MDFS_TRY_ASSIGN(File file, File::open(path, O_RDONLY));
+  mdfs_ioc_protection request{};
+  request.struct_bytes = sizeof request;
+  request.action = action;
+  request.copies = copies;
+  if (::ioctl(file.fd(), MDFS_IOC_PROTECTION, &request) != 0) {
+    if (errno == EOPNOTSUPP)
+      return Error{Errc::kNotSupported, path + ": second copies need a volume of two disks or more"};
+    return from_errno(errno, path + ": protection");
+  }
+  return request;
+}
+
+nlohmann::ordered_json figures_json(const mdfs_ioc_operation& operation) {
+  return {{"made", operation.figures[kCopiesMade]},
+          {"repaired", operation.figures[kCopiesRepaired]},
+          {"removed", operation.figures[kCopiesRemoved]},
+          {"no_room", operation.figures[kCopiesWithoutRoom]},
+          {"written_bytes", operation.figures[kCopiesWrittenBytes]}};
+}
+
+// ---- image protect
+
+struct ProtectArguments {
+  std::vector<std::string> words;  // paths, and the setting
+  bool recursive = false, dry_run = false, json = false;
+};
+
+Result<std::uint32_t> parse_setting(const std::string& word) {
+  if (word == "copies=2") return std::uint32_t{2};
+  if (word == "none") return std::uint32_t{1};
+  return Error{Errc::kUsage, word + ": the last word must be copies=2 or none"};
+}
+
+// The paths, and with `recursive` all files and directories below. Links are not followed.
+Result<std::vector<std::string>> all_paths(const std::vector<std::string>& paths, bool recursive) {
+  std::vector<std::string> all;
+  for (const std::string& path : paths) {
+    all.push_back(path);
+    std::error_code error;
+    if (!recursive || !std::filesystem::is_directory(path, error)) continue;
+    for (auto at = std::filesystem::recursive_directory_iterator(path, error);
+         !error && at != std::filesystem::recursive_directory_iterator(); at.increment(error))
+      if (at->is_directory(error) || at->is_regular_file(error)) all.push_back(at->path().string());
+    if (error) return from_errno(error.value(), path);
+  }
+  return all;
+}
+
+struct Protected {
+  std::string path;
+  mdfs_ioc_protection now{};
+  bool changes = false;
+};
+
+void print_result(const ProtectArguments& arguments, const std::vector<Protected>& all,
+                  const std::optional<mdfs_ioc_operation>& ended, const std::string& path) {
+  if (arguments.json) {
+    nlohmann::ordered_json json;
+    json["output_version"] = kOutputVersion;
+    json["dry_run"] = arguments.dry_run;
+    json["paths"] = nlohmann::ordered_json::array();
+    for (const Protected& one : all) {
+      json["paths"].push_back(protection_json(one.now));
+      json["paths"].back()["path"] = one.path;
+      json["paths"].back()["changes"] = one.changes;
+    }
+    json["operation"] =
+        ended ? nlohmann::ordered_json::parse(operation_json(*ended, kProtectWords, path, figures_json(*ended)))
+              : nlohmann::ordered_json();
+    print_out("{}\n", dump_json(json));
+    return;
+  }
+  for (const Protected& one : all)
+    print_out("{}: {}{}\n", one.path, protection_text(one.now),
+              arguments.dry_run && one.changes ? "; would change" : "");
+  if (ended && ended->figures[kCopiesWithoutRoom] > 0)
+    print_out("{} extents have no second copy: no other disk has room for it\n", ended->figures[kCopiesWithoutRoom]);
+}
+
+Status protect_command(const ProtectArguments& arguments) {
+  if (arguments.words.size() < 2) return {Errc::kUsage, "give PATH, and copies=2 or none as the last word"};
+  MDFS_TRY_ASSIGN(const std::uint32_t copies, parse_setting(arguments.words.back()));
+  MDFS_TRY_ASSIGN(const std::vector<std::string> paths,
+                  all_paths({arguments.words.begin(), arguments.words.end() - 1}, arguments.recursive));
+  std::vector<Protected> all;
+  bool any_image = false;
+  for (const std::string& path : paths) {
+    MDFS_TRY_ASSIGN(const mdfs_ioc_protection before, ask(path, MDFS_IOC_PROTECTION_SHOW, 0));
+    Protected one{path, before, before.copies != copies};
+    if (!arguments.dry_run) {
+      MDFS_TRY_ASSIGN(one.now, ask(path, MDFS_IOC_PROTECTION_SET, copies));
+      any_image = any_image || one.now.is_image != 0;
+    }
+    all.push_back(std::move(one));
+  }
+  std::optional<mdfs_ioc_operation> ended;
+  Status outcome;
+  if (any_image) {
+    MDFS_TRY_ASSIGN(ended, wait_for_operation(paths.front(), MDFS_OPERATION_PROTECT, kProtectWords));
+    outcome = operation_outcome(*ended, kProtectWords);
+    for (Protected& one : all) {
+      MDFS_TRY_ASSIGN(one.now, protection_of(one.path));
+    }
+  }
+  print_result(arguments, all, ended, paths.front());
+  return outcome;
+}
+
+// ---- disk rebuild
+
+struct RebuildArguments {
+  std::string path, budget;
+  bool dry_run = false, cancel = false, json = false;
+};
+
+Status rebuild_command(const RebuildArguments& arguments) {
+  if (arguments.cancel) {
+    const auto cancelled =
+        call_operation(arguments.path, operation_request(MDFS_OPERATION_PROTECT, MDFS_IOC_OPERATION_CANCEL));
+    if (!cancelled.ok()) return cancelled.error();
+    print_out("the rebuild was stopped; copies that were made stay\n");
+    return {};
+  }
+  mdfs_ioc_operation asked = operation_request(MDFS_OPERATION_PROTECT, MDFS_IOC_OPERATION_START);
+  asked.flags = arguments.dry_run ? MDFS_OPERATION_DRY_RUN : 0;
+  if (!arguments.budget.empty()) {
+    MDFS_TRY_ASSIGN(asked.budget_bytes_s, parse_budget(arguments.budget));
+  }
+  const auto started = call_operation(arguments.path, asked);
+  if (!started.ok() && started.error().code != Errc::kBusy) return started.error();
+  MDFS_TRY_ASSIGN(const mdfs_ioc_operation ended,
+                  wait_for_operation(arguments.path, MDFS_OPERATION_PROTECT, kProtectWords));
+  if (arguments.json) {
+    print_out("{}\n", operation_json(ended, kProtectWords, arguments.path, figures_json(ended)));
+  } else if ((ended.flags & MDFS_OPERATION_DRY_RUN) != 0) {
+    print_out("{} extents would get or lose copies\n", ended.items_changed);
+  } else {
+    print_out("{} copies made, {} made anew in place of lost ones, {} removed; {} written\n",
+              ended.figures[kCopiesMade], ended.figures[kCopiesRepaired], ended.figures[kCopiesRemoved],
+              format_size(ended.figures[kCopiesWrittenBytes]));
+    if (ended.figures[kCopiesWithoutRoom] > 0)
+      print_out("{} extents have no second copy: no other disk has room for it\n", ended.figures[kCopiesWithoutRoom]);
+  }
+  return operation_outcome(ended, kProtectWords);
+}
+
+}  // namespace
+
+Result<mdfs_ioc_protection> protection_of(const std::string& path) { return ask(path, MDFS_IOC_PROTECTION_SHOW, 0); }
+
+std::string protection_text(const mdfs_ioc_protection& protection) {
+  std::string text = fmt::format("copies {}", protection.copies);
+  if (protection.is_image == 0) return text + (protection.copies == 2 ? ", of new images" : "");
+  if (protection.copies == 2 || protection.copied > 0)
+    text += fmt::format(", {} of {} extents have both ({} of {})", protection.copied, protection.extents,
+                        format_size(protection.copied_bytes), format_size(protection.stored_bytes));
+  if (protection.lost > 0)
+    text += fmt::format(", {} extents ({}) are lost", protection.lost, format_size(protection.lost_bytes));
+  if (protection.copies == 2 && protection.in_strips != 0) text += ", appended bytes in strips have one copy";
+  if (protection.is_converting != 0) text += ", being converted";
+  return text;
+}
+
+nlohmann::ordered_json protection_json(const mdfs_ioc_protection& protection) {
+  nlohmann::ordered_json json;
+  json["copies"] = protection.copies;
+  json["is_image"] = protection.is_image != 0;
+  json["extents"] = protection.extents;
+  json["copied"] = protection.copied;
+  json["stored_bytes"] = protection.stored_bytes;
+  json["copied_bytes"] = protection.copied_bytes;
+  json["lost"] = protection.lost;
+  json["lost_bytes"] = protection.lost_bytes;
+  json["in_strips"] = protection.in_strips != 0;
+  json["converting"] = protection.is_converting != 0;
+  return json;
+}
+
+std::optional<std::string> protecting_line(const std::string& path) {
+  const auto now = call_operation(path, operation_request(MDFS_OPERATION_PROTECT, MDFS_IOC_OPERATION_STATUS));
+  if (!now.ok() || (now->flags & MDFS_OPERATION_DRY_RUN) != 0) return std::nullopt;
+  if (now->state == MDFS_OPERATION_RUNNING)
+    return fmt::format("protection: {} images examined, {} written", now->items_done, format_size(now->bytes_done));
+  if (now->figures[kCopiesWithoutRoom] == 0) return std::nullopt;
+  return fmt::format("protection: {} extents lack their second copy: free space on other disks, then mdfs disk rebuild",
+                     now->figures[kCopiesWithoutRoom]);
+}
+
+std::optional<std::string> protecting_json(const std::string& path) {
+  const auto now = call_operation(path, operation_request(MDFS_OPERATION_PROTECT, MDFS_IOC_OPERATION_STATUS));
+  if (!now.ok()) return std::nullopt;
+  return operation_json(*now, kProtectWords, path, figures_json(*now));
+}
+
+void add_protect_command(CLI::App& noun, Action& action) {
+  const auto arguments = std::make_shared<ProtectArguments>();
+  CLI::App* command = noun.add_subcommand("protect", "Give images a second copy of each extent, or remove it");
+  command->add_flag("--recursive", arguments->recursive, "Also all images and directories below a directory");
+  command->add_flag("--dry-run", arguments->dry_run, "Show what would change");
+  command->add_flag("--json", arguments->json, "Print JSON");
+  command
+      ->add_option("PATH", arguments->words, "Images, and directories whose new images inherit; then copies=2 or none")
+      ->required();
+  command->callback([arguments, &action] { action = [arguments] { return protect_command(*arguments); }; });
+}
+
+void add_rebuild_command(CLI::App& noun, Action& action) {
+  const auto arguments = std::make_shared<RebuildArguments>();
+  CLI::App* command = noun.add_subcommand("rebuild", "Make copies anew that are missing, or lie on lost disks");
+  command->add_flag("--dry-run", arguments->dry_run, "Count what would be made");
+  command->add_option("--budget", arguments->budget,
+                      "Read and write at most this many bytes per second (default: no limit)");
+  command->add_flag("--cancel", arguments->cancel, "Stop the rebuild; copies that were made stay");
+  command->add_flag("--json", arguments->json, "Print JSON");
+  command->add_option("PATH", arguments->path, "Mount point, or any file on the volume")->required();
+  command->callback([arguments, &action] { action = [arguments] { return rebuild_command(*arguments); }; });
+}
+
+}  // namespace mdfs::tools
