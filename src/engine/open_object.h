@@ -97,7 +97,7 @@ class OpenObject : public std::enable_shared_from_this<OpenObject> {
   static std::uint64_t bytes_inside(const geometry::ByteGeometry& shape, const geometry::Coord& extent) {
     return geometry::bytes_inside(shape, extent);
   }
-  // The disk of the second copy of an extent. Needs two disks in the placement.
+  // The disk of the second copy of an extent; that of the extent, if the placement has one disk alone.
   unsigned copy_disk(const geometry::Coord& extent) const;
   // The room for writing so many extents, without their records: with their second copies, if the image has them.
   store::SpaceAmount worst_case_data(std::uint64_t extents) const;

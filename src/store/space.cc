@@ -174,12 +174,17 @@ std::uint64_t Space::spare_data(Purpose purpose) const {
   return free > kept ? free - kept : 0;
 }
 
-// Each disk can take one block of a pair, and no disk more than there are pairs.
+// Each disk can take one block of a pair, and no disk more than there are pairs. If one disk is left, there are no
+// pairs to be had, and writes continue without.
 bool Space::has_room_for_pairs(std::uint64_t pairs) const {
   std::uint64_t room = 0;
-  for (std::uint16_t disk = 0; disk < allocator_->disk_count(); ++disk)
-    if (allocator_->usable(disk)) room += std::min<std::uint64_t>(allocator_->map(disk)->data_free(), pairs);
-  return room / 2 >= pairs;
+  unsigned disks = 0;
+  for (std::uint16_t disk = 0; disk < allocator_->disk_count(); ++disk) {
+    if (!allocator_->usable(disk)) continue;
+    ++disks;
+    room += std::min<std::uint64_t>(allocator_->map(disk)->data_free(), pairs);
+  }
+  return disks < 2 || room / 2 >= pairs;
 }
 
 Status Space::reserve(const SpaceAmount& amount, Purpose purpose) {

@@ -185,6 +185,12 @@ class Protect(unittest.TestCase):
         for words in ([path], [path, "copies=3"]):
             done = subprocess.run([MDFS, "image", "protect", *words], capture_output=True, text=True, check=False)
             self.assertEqual(done.returncode, 2, done.stderr)
+        alone = f"{self.volume.path}/alone"  # on one disk by its placement, with copies elsewhere
+        run(MDFS, "image", "create", "--shape", "640x640", "--extent", "64x64", "--disks", "1", alone)
+        run(MDFS, "image", "protect", alone, "copies=2")
+        write_all(alone, self.random.integers(0, 256, SIDE * SIDE, dtype="u1").tobytes())
+        run(MDFS, "volume", "sync", self.volume.path)
+        self.assertEqual(self.protection(alone)["copied"], 100)
         folder = f"{self.volume.path}/folder"
         os.makedirs(f"{folder}/below")
         self.image("folder/below/one")

@@ -136,10 +136,9 @@ Status Mover::look_up(OpenObject& object, Job& job, const std::vector<geometry::
     if (!part.from.is_stored()) continue;
     MDFS_TRY(core_.extent_map.check(part.from));
     part.blocks = static_cast<std::uint32_t>(part.from.piece_blocks());
-    const bool placed_copy = job.request.of_copies && object.placement != nullptr && object.placement->disks > 1;
-    const unsigned disk = job.request.disk ? job.request.disk(coord)
-                          : placed_copy    ? object.copy_disk(coord)
-                                           : object.placement_disk(coord);
+    const unsigned disk = job.request.disk        ? job.request.disk(coord)
+                          : job.request.of_copies ? object.copy_disk(coord)
+                                                  : object.placement_disk(coord);
     if (disk < MDFS_MAX_DISKS && (StoredExtent::disks_of(part.from.copy) >> disk & 1) != 0) {
       job.outcome.no_room.push_back(coord);
       continue;

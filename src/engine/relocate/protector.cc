@@ -292,10 +292,9 @@ Status Protector::judge(OpenObject& object, Job& job, Part& part) {
 // Blocks on a disk where the piece that stays does not lie.
 bool Protector::place(const OpenObject& object, Job& job, Part& part) {
   const format::Runs& kept = part.makes_first ? part.from.copy : part.from.runs;
-  const bool has_other = object.placement != nullptr && object.placement->disks > 1;
   store::AllocationRequest request;
-  request.disk = static_cast<std::uint16_t>(part.makes_first || !has_other ? object.placement_disk(part.coord)
-                                                                           : object.copy_disk(part.coord));
+  request.disk =
+      static_cast<std::uint16_t>(part.makes_first ? object.placement_disk(part.coord) : object.copy_disk(part.coord));
   request.owner = part.makes_first ? object.number : object.number | kCopyOwner;
   request.policy = object.image->policy;
   request.avoided_disks = StoredExtent::disks_of(kept) | job.gone;

@@ -325,9 +325,7 @@ Result<std::size_t> place_copies_apart(Core& core, OpenObject& object, const std
 
 Status place_copies(Core& core, OpenObject& object, const std::vector<Staged*>& extents,
                     store::Reservation& reservation, std::uint64_t avoided) {
-  if (!object.wants_copies.load(std::memory_order_relaxed) || object.placement == nullptr ||
-      object.placement->disks < 2)
-    return {};
+  if (!object.wants_copies.load(std::memory_order_relaxed) || core.store.disk_count() < 2) return {};
   std::map<std::uint16_t, std::vector<Staged*>> by_disk;
   std::vector<Staged*> apart;
   for (Staged* const staged : extents) {
