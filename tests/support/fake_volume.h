@@ -120,6 +120,10 @@ class FakeVolume final : public volume::Volume {
   using Volume::write_window;
   Status write_window(volume::Ino ino, const geometry::Window& window, const engine::WindowSource& from,
                       const engine::Stop& stop) override;
+  Status set_copies(volume::Ino, bool) override { return Error{Errc::kNotSupported, "fake"}; }
+  Result<volume::Protection> protection(volume::Ino, const engine::Stop&) override {
+    return Error{Errc::kNotSupported, "fake"};
+  }
   Status set_levels(volume::Ino, unsigned, geometry::Reduction) override { return Error{Errc::kNotSupported, "fake"}; }
   Result<std::pair<unsigned, geometry::Reduction>> stored_levels(volume::Ino) override {
     return std::pair(0u, geometry::Reduction::kMean);
