@@ -27,7 +27,7 @@ class Rows {
 
   Status next(MutableBytes row) {
     if (at_ == filled_) {
-      if (offset_ > 0) MDFS_TRY(engine::stopped(stop_));  // asking takes longer than a small window
+      MDFS_TRY(engine::stopped(stop_));
       MDFS_TRY_ASSIGN(filled_, reader_.read(offset_, band_.bytes(), stop_));
       offset_ += filled_;
       at_ = 0;
