@@ -87,7 +87,7 @@ struct mdfs_ioc_layout {
   uint32_t count;      /* out: rows filled */
   uint32_t block_size; /* out */
   uint32_t disk_count; /* out */
-  uint32_t next_row;   /* in/out: row of that page, below 16448, else EINVAL */
+  uint32_t next_row;   /* in/out: row of that page, below 16512, else EINVAL */
   struct {
     uint64_t index[MDFS_IOC_MAX_RANK];
     uint32_t disk, flags; /* MDFS_IOC_LAYOUT_* */
