@@ -7,11 +7,11 @@
 
 #include "base/checked.h"
 #include "views/classic_tiff.h"
+#include "views/metadata_blocks.h"
 
 namespace mdfs::views {
 namespace {
 
-constexpr std::uint16_t kExifDirectory = 34665, kGpsDirectory = 34853, kInteroperabilityDirectory = 40965;
 constexpr std::array<std::uint16_t, 6> kPageTexts = {271, 272, 305, 306, 315, 33432};
 
 // Reads directories, which need not be whole, and counts the bytes of their values.

@@ -19,6 +19,9 @@ inline constexpr std::size_t kMetadataPartBytes = 65536;                // of a 
 // GeoDoubleParams, GeoAsciiParams; metadata and the value without data of GDAL.
 inline constexpr std::array<std::uint16_t, 8> kGeoTags = {33550, 33922, 34264, 34735, 34736, 34737, 42112, 42113};
 
+// Fields that lead to the directories of EXIF and GPS, and one of EXIF that leads to another directory.
+inline constexpr std::uint16_t kExifDirectory = 34665, kGpsDirectory = 34853, kInteroperabilityDirectory = 40965;
+
 // The attribute that has a part of a block: 0, 1, ..
 inline std::string metadata_attribute(std::string_view block, std::size_t part) {
   return part == 0 ? fmt::format("{}{}", kMetadataPrefix, block) : fmt::format("{}{}.{}", kMetadataPrefix, block, part);

@@ -7,87 +7,13 @@
 #include <algorithm>
 #include <array>
 
+#include "imagefile/jpeg_walk.h"
+
 namespace mdfs::imagefile {
 namespace {
 
 constexpr std::string_view kCodestreamMagic = "\xff\x4f\xff\x51";
 constexpr std::string_view kPngMagic = "\x89PNG\r\n\x1a\n";
-constexpr unsigned kStartOfImage = 0xd8, kEndOfImage = 0xd9, kStartOfScan = 0xda, kFill = 0xff, kTemporary = 0x01;
-bool is_restart(unsigned marker) { return marker >= 0xd0 && marker <= 0xd7; }
-
-Status cut_short(const std::string& name, const char* format, std::uint64_t size) {
-  return {Errc::kBadData,
-          fmt::format("{}: the file is truncated: the {} does not end within its {} bytes", name, format, size)};
-}
-
-// Walks the markers of a JPEG file.
-class JpegWalk {
- public:
-  JpegWalk(ByteSource& bytes, const std::string& name) : bytes_(bytes), name_(name) {}
-
-  Status run() {
-    at_ = 2;  // behind the start of the image
-    for (bool scanned = false;;) {
-      MDFS_TRY_ASSIGN(const unsigned marker, next_marker());
-      if (marker == kEndOfImage && scanned) return {};
-      if (marker == kEndOfImage) return {Errc::kBadData, name_ + ": the JPEG file holds no picture"};
-      if (marker == kStartOfImage || marker == kTemporary || is_restart(marker)) continue;
-      MDFS_TRY(skip_segment());
-      if (marker != kStartOfScan) continue;
-      scanned = true;
-      MDFS_TRY(skip_scan());
-    }
-  }
-
- private:
-  Result<unsigned> byte_at(std::uint64_t at) {
-    std::array<std::byte, 1> byte{};
-    if (at >= bytes_.size()) return cut_short(name_, "JPEG", bytes_.size()).error();
-    MDFS_TRY(bytes_.read_at(at, byte));
-    return std::to_integer<unsigned>(byte[0]);
-  }
-
-  // Bytes that belong to no segment are passed over, as by libjpeg.
-  Result<unsigned> next_marker() {
-    for (bool fill = false;;) {
-      MDFS_TRY_ASSIGN(const unsigned byte, byte_at(at_++));
-      if (fill && byte != kFill && byte != 0) return byte;
-      fill = byte == kFill;
-    }
-  }
-
-  Status skip_segment() {
-    std::array<std::byte, 2> length{};
-    if (!inside(at_, length.size(), bytes_.size())) return cut_short(name_, "JPEG", bytes_.size());
-    MDFS_TRY(bytes_.read_at(at_, length));
-    at_ += to_integer(length, true);
-    return {};
-  }
-
-  // Within a scan a 0xff is followed by 0, or is part of a restart marker.
-  Status skip_scan() {
-    std::array<std::byte, 4096> block{};
-    for (bool fill = false; at_ < bytes_.size();) {
-      const MutableBytes part = MutableBytes(block).first(std::min<std::uint64_t>(block.size(), bytes_.size() - at_));
-      MDFS_TRY(bytes_.read_at(at_, part));
-      for (std::size_t i = 0; i < part.size(); ++i) {
-        const auto byte = std::to_integer<unsigned>(part[i]);
-        if (fill && byte != 0 && byte != kFill && !is_restart(byte)) {
-          at_ += i;
-          at_ -= 1;  // the marker begins with the 0xff before, of this block or the last one
-          return {};
-        }
-        fill = byte == kFill;
-      }
-      at_ += part.size();
-    }
-    return cut_short(name_, "JPEG", bytes_.size());
-  }
-
-  ByteSource& bytes_;
-  const std::string& name_;
-  std::uint64_t at_ = 0;
-};
 
 // Walks the blocks of a GIF file.
 class GifWalk {
@@ -137,13 +63,28 @@ class GifWalk {
 
 }  // namespace
 
+Status cut_short(const std::string& name, const char* format, std::uint64_t size) {
+  return {Errc::kBadData,
+          fmt::format("{}: the file is truncated: the {} does not end within its {} bytes", name, format, size)};
+}
+
 bool is_gif(ConstBytes start) { return as_text(start).starts_with("GIF8"); }
 
 Status check_gif(ByteSource& bytes, const std::string& name) { return GifWalk(bytes, name).run(); }
 
 bool is_jpeg(ConstBytes start) { return as_text(start).starts_with("\xff\xd8\xff"); }
 
-Status check_jpeg(ByteSource& bytes, const std::string& name) { return JpegWalk(bytes, name).run(); }
+Status check_jpeg(ByteSource& bytes, const std::string& name) {
+  JpegWalk walk(bytes, name);
+  for (bool scanned = false;;) {
+    MDFS_TRY_ASSIGN(const JpegSegment segment, walk.next());
+    if (segment.marker == kJpegEnd && scanned) return {};
+    if (segment.marker == kJpegEnd) return {Errc::kBadData, name + ": the JPEG file holds no picture"};
+    if (segment.marker != kJpegScan) continue;
+    scanned = true;
+    MDFS_TRY(walk.skip_scan());
+  }
+}
 
 bool is_jpeg2000(ConstBytes start) {
   return as_text(start).starts_with(kCodestreamMagic) ||

@@ -3,11 +3,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "imagefile/byte_source.h"
 
 namespace mdfs::imagefile {
+
+// kBadData: a file of this format and size does not end as it should.
+Status cut_short(const std::string& name, const char* format, std::uint64_t size);
 
 // They walk from the start to the end mark; bytes after it are ignored. Errors begin with `name`.
 bool is_jpeg(ConstBytes start);

@@ -11,8 +11,7 @@
 namespace mdfs::imagefile {
 namespace {
 
-constexpr std::array<std::uint16_t, 2> kExifPointers = {34665, 34853};  // EXIF, GPS
-constexpr std::uint16_t kInteroperabilityPointer = 40965;
+constexpr std::array<std::uint16_t, 2> kExifPointers = {views::kExifDirectory, views::kGpsDirectory};
 // Make, Model, Orientation, Software, DateTime, Artist, HostComputer, Copyright.
 constexpr std::array<std::uint16_t, 8> kCameraTags = {271, 272, 274, 305, 306, 315, 316, 33432};
 constexpr std::uint64_t kMostExifBytes = 16u << 20;
@@ -81,7 +80,7 @@ Result<std::vector<Directory>> exif_directories(ByteSource& bytes, const TiffFil
     TiffFile inner = file;
     inner.directories = {to_integer(pointer.bytes, false)};
     MDFS_TRY_ASSIGN(std::vector<TiffValues> fields, read_all_tiff_values(bytes, inner, 0, kMostExifBytes));
-    std::erase_if(fields, [](const TiffValues& field) { return field.tag == kInteroperabilityPointer; });
+    std::erase_if(fields, [](const TiffValues& field) { return field.tag == views::kInteroperabilityDirectory; });
     for (const TiffValues& field : fields) total += field.bytes.size();
     if (total > kMostExifBytes) return std::vector<Directory>();
     if (!fields.empty()) found.push_back({pointer.tag, std::move(fields)});
