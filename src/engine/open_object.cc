@@ -139,8 +139,7 @@ unsigned OpenObject::placement_disk(const Coord& extent) const {
 }
 
 unsigned OpenObject::copy_disk(const Coord& extent) const {
-  if (placement == nullptr || placement->disks < 2) return placement_disk(extent);
-  return geometry::second_disk_of(*placement, rank, base, extent);
+  return placement == nullptr ? 0 : geometry::second_disk_of(*placement, rank, base, extent);
 }
 
 namespace {

@@ -77,15 +77,17 @@ void append_segments(std::span<const store::Run> runs, std::uint32_t block_size,
   MDFS_CHECK(end <= run_begin);
 }
 
-Status write_all(store::Members& members, const std::vector<Segment>& segments, std::size_t largest_bytes,
-                 std::uint64_t* failed) {
+namespace {
+
+Status run_all(store::Members& members, const std::vector<Segment>& segments, std::size_t largest_bytes, device::Op op,
+               std::uint64_t* failed) {
   std::deque<device::Io> ios;
   std::vector<std::uint64_t> disks;  // a bit for each request
   std::vector<device::Addressed> addressed;
   for (Request& request : merge_segments(segments, largest_bytes)) {
     disks.push_back(std::uint64_t{1} << request.disk);
     device::Io& io = ios.emplace_back();
-    io.op = device::Op::kWrite;
+    io.op = op;
     io.offset = request.offset;
     io.buffers = std::move(request.buffers);
     addressed.push_back({&members.disk(request.disk), &io});
@@ -95,6 +97,17 @@ Status write_all(store::Members& members, const std::vector<Segment>& segments, 
   for (std::size_t i = 0; i < ios.size() && failed != nullptr; ++i)
     if (!ios[i].status.ok()) *failed |= disks[i];
   return status;
+}
+
+}  // namespace
+
+Status read_all(store::Members& members, const std::vector<Segment>& segments, std::size_t largest_bytes) {
+  return run_all(members, segments, largest_bytes, device::Op::kRead, nullptr);
+}
+
+Status write_all(store::Members& members, const std::vector<Segment>& segments, std::size_t largest_bytes,
+                 std::uint64_t* failed) {
+  return run_all(members, segments, largest_bytes, device::Op::kWrite, failed);
 }
 
 }  // namespace mdfs::engine

@@ -41,7 +41,9 @@ geometry::Plan plan_segments(const std::vector<Segment>& segments, std::size_t l
 void append_segments(std::span<const store::Run> runs, std::uint32_t block_size, std::uint64_t begin, std::uint64_t end,
                      std::byte* memory, std::uint32_t owner, std::vector<Segment>& segments);
 
-// Writes all segments at once and waits. Returns the first error, if any. Adds the disks that failed to `failed`,
+// Reads all segments at once and waits. Returns the first error, if any.
+Status read_all(store::Members& members, const std::vector<Segment>& segments, std::size_t largest_bytes);
+// Writes them. Returns the first error, if any. Adds the disks that failed to `failed`,
 // unless null, a bit each.
 Status write_all(store::Members& members, const std::vector<Segment>& segments, std::size_t largest_bytes,
                  std::uint64_t* failed = nullptr);

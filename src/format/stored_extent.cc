@@ -7,9 +7,17 @@
 
 #include "base/check.h"
 #include "base/crc32c.h"
+#include "format/layout.h"
 #include "mdfs/ondisk.h"
 
 namespace mdfs::format {
+
+void append_run(Runs& runs, const Run& run) {
+  if (!runs.empty() && continues(runs.back(), run))
+    runs.back().blocks += run.blocks;
+  else
+    runs.push_back(run);
+}
 
 PieceRuns StoredExtent::all_runs() const {
   PieceRuns all(runs.begin(), runs.end());

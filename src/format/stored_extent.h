@@ -13,6 +13,8 @@ namespace mdfs::format {
 // Nearly all extents lie in one run, and have one checksum or a few.
 using Runs = SmallVector<Run, 1>;
 using PieceRuns = SmallVector<Run, 2>;  // of an extent with its copy
+// A run that continues the last one becomes part of it.
+void append_run(Runs& runs, const Run& run);
 using Checksums = SmallVector<std::uint32_t, 4>;
 
 // Stored bytes of an extent, of its part in a strip, or of a run of a file's cell, as items of the tree describe them.

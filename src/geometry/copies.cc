@@ -21,7 +21,7 @@ constexpr unsigned kMostPasses = 4;
 unsigned second_disk_of(const Placement& placement, unsigned rank, std::uint64_t base, const Coord& extent) {
   const std::uint64_t slots = placement.slots();
   const std::uint64_t first = slot_of(placement, rank, base, extent);
-  MDFS_CHECK(slots > 1);
+  if (placement.disks < 2) return placement.slot[first];
   std::uint64_t shift = 0;
   for (unsigned axis = 0; axis < rank; ++axis)
     shift = (shift + extent[rank - 1 - axis] % (slots - 1) * kShift[axis]) % (slots - 1);

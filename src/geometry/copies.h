@@ -12,8 +12,8 @@ namespace mdfs::geometry {
 
 // The disk of the second copy of an extent, another one than that of the first: the slots behind the first copy's in
 // turn, so that a lost disk leaves an equal share of its extents on each of the others (reason: doc/DESIGN.md). On
-// unequal disks the slots of the first copy's disk are passed over. The placement has passed check() and names two
-// disks or more (else abort). Arguments as disk_of().
+// unequal disks the slots of the first copy's disk are passed over. A placement on one disk names that one. The
+// placement has passed check() (else abort). Arguments as disk_of().
 unsigned second_disk_of(const Placement& placement, unsigned rank, std::uint64_t base, const Coord& extent);
 
 // An extent to read: the disks of its copies, and the time that each would take for it.

@@ -60,12 +60,7 @@ Result<DiskOfExtent> disks_of_extents(MaintainedVolume& volume, Ino ino, const C
 }
 
 Result<DiskOfExtent> disks_of_copies(MaintainedVolume& volume, Ino ino, const ChangePlacement& change) {
-  return disks_of(
-      volume, ino, change,
-      [](const geometry::Placement& placement, unsigned rank, std::uint64_t base, const geometry::Coord& extent) {
-        return placement.disks < 2 ? geometry::disk_of(placement, rank, base, extent)
-                                   : geometry::second_disk_of(placement, rank, base, extent);
-      });
+  return disks_of(volume, ino, change, &geometry::second_disk_of);
 }
 
 }  // namespace mdfs::maintenance

@@ -5,8 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
-#include <deque>
 #include <iterator>
 #include <set>
 
@@ -14,6 +12,7 @@
 #include "engine/core.h"
 #include "engine/map/extent_map.h"
 #include "engine/open_object.h"
+#include "engine/relocate/read_piece.h"
 #include "engine/relocate/same_record.h"
 #include "engine/requests.h"
 #include "engine/write/publisher.h"
@@ -61,18 +60,6 @@ StoredExtent stored_cell(const OpenObject& object, const format::FileCell& cell)
   whole.stored_bytes = cell.blocks() * object.block_size;
   whole.part_bytes = object.block_size;
   return whole;
-}
-
-Status read_segments(store::Store& store, const std::vector<Segment>& segments, std::size_t largest_bytes) {
-  std::deque<device::Io> ios;
-  std::vector<device::Addressed> addressed;
-  for (Request& request : merge_segments(segments, largest_bytes)) {
-    device::Io& io = ios.emplace_back();
-    io.offset = request.offset;
-    io.buffers = std::move(request.buffers);
-    addressed.push_back({&store.disk(request.disk), &io});
-  }
-  return addressed.empty() ? Status{} : device::run(addressed);
 }
 
 }  // namespace
@@ -277,11 +264,11 @@ Status Mover::copy_piece(OpenObject& object, Job& job, std::size_t first, std::s
     part.bytes = core_.cache.acquire(bytes_of(object, part.blocks), Use::kBrief);
     append_segments(part.from.runs, object.block_size, 0, bytes_of(object, part.blocks), part.bytes.data(), 0, reads);
   }
-  const Status read = read_segments(core_.store, reads, core_.options.largest_request_bytes);
+  const Status read = read_all(core_.store, reads, core_.options.largest_request_bytes);
   for (std::size_t i = first; i < last; ++i) {
     Part& part = job.parts[i];
     if (part.state != Part::State::kOpen) continue;
-    if (!read.ok() || !matches(object, part)) {
+    if (!read.ok() || !holds(part.from, part.bytes.bytes())) {
       const Status again = read_again(object, part);
       if (!again.ok())
         job.outcome.damaged.push_back({part.coord, number_of(object, part.index), part.from.first(), again.error()});
@@ -301,30 +288,19 @@ Status Mover::read_again(OpenObject& object, Part& part) {
   MDFS_TRY_ASSIGN(const bool current, is_current(object, part));
   part.state = Part::State::kChanged;
   if (!current) return {};
-  Status read;
-  for (const format::Runs* const piece : {&part.from.runs, &part.from.copy}) {
-    if (piece->empty()) continue;
-    std::vector<Segment> segments;
-    append_segments(*piece, object.block_size, 0, bytes_of(object, part.blocks), part.bytes.data(), 0, segments);
-    read = read_segments(core_.store, segments, core_.options.largest_request_bytes);
-    if (!read.ok() || !matches(object, part)) continue;
+  Status read = read_piece(core_, part.from, part.bytes.bytes());
+  if (!read.ok() && part.from.has_copy()) read = read_piece(core_, part.from.by_copy(), part.bytes.bytes());
+  if (read.ok()) {
     part.state = Part::State::kCopied;
     return {};
   }
   MDFS_TRY_ASSIGN(const bool still, is_current(object, part));
   if (!still) return {};
   part.state = Part::State::kDamaged;
-  if (!read.ok()) return read;
+  if (read.error().code != Errc::kCorrupt) return read;
   return {Errc::kCorrupt, fmt::format("{}: object {} extent {}, disk {} block {}",
                                       object.is_image() ? "extent.checksum" : "file.checksum", object.number,
                                       part.index, part.from.first().disk, part.from.first().block)};
-}
-
-bool Mover::matches(const OpenObject& object, const Part& part) const {
-  const ConstBytes stored(part.bytes.data(), bytes_of(object, part.blocks));
-  // The rest of the last block has no meaning.
-  std::memset(part.bytes.data() + part.from.stored_bytes, 0, stored.size() - part.from.stored_bytes);
-  return part.from.matches(stored);
 }
 
 Result<bool> Mover::is_current(const OpenObject& object, const Part& part) {

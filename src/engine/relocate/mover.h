@@ -95,7 +95,6 @@ class Mover {
   Status copy(OpenObject& object, Job& job);
   Status copy_piece(OpenObject& object, Job& job, std::size_t first, std::size_t last);
   Status read_again(OpenObject& object, Part& part);
-  bool matches(const OpenObject& object, const Part& part) const;
   Result<bool> is_current(const OpenObject& object, const Part& part);
   Status publish(OpenObject& object, Job& job);
   void give_back(Part& part);

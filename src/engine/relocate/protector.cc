@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <iterator>
 #include <optional>
 
@@ -13,6 +12,7 @@
 #include "engine/core.h"
 #include "engine/map/extent_map.h"
 #include "engine/open_object.h"
+#include "engine/relocate/read_piece.h"
 #include "engine/relocate/same_record.h"
 #include "engine/requests.h"
 #include "engine/write/publisher.h"
@@ -78,9 +78,9 @@ bool Protector::is_as_wanted(const StoredExtent& extent, bool copies, std::uint6
   return extent.has_copy() && (first & second) == 0 && ((first | second) & gone) == 0;
 }
 
-// Calls `visit` for the stored extents of some pages, and with no extent for each strip.
-template <typename Visit>
-Status Protector::each_page(const OpenObject& object, std::uint64_t& page, const Visit& visit) {
+// Calls `visit` for the stored extents of some pages, until is_over() at the end of one.
+template <typename Visit, typename IsOver>
+Status Protector::each_page(const OpenObject& object, std::uint64_t& page, const Visit& visit, const IsOver& is_over) {
   MDFS_TRY_ASSIGN(const auto items,
                   core_.store.scan(page_key(object, page), page_key(object, UINT64_MAX), kPagesAtOnce));
   for (const store::Item& item : items) {
@@ -92,7 +92,7 @@ Status Protector::each_page(const OpenObject& object, std::uint64_t& page, const
       if (extent && extent->is_stored()) visit(object.extent_of({item.key.offset, place}), *extent);
     }
     page = item.key.offset + 1;
-    if (visit.is_over()) return {};
+    if (is_over()) return {};
   }
   if (items.size() < kPagesAtOnce) page = UINT64_MAX;
   return {};
@@ -102,26 +102,20 @@ Result<ProtectionState> Protector::look(const OpenObject& object, std::uint64_t&
   MDFS_TRY(stopped(stop));
   ProtectionState state;
   const std::uint64_t gone = gone_disks(), unreadable = core_.store.lost_disks();
-  struct Counter {
-    const Protector& protector;
-    const std::uint64_t gone, unreadable;
-    ProtectionState& state;
-    void operator()(const geometry::Coord&, const StoredExtent& extent) const {
-      ++state.extents;
-      state.stored_bytes += extent.stored_bytes;
-      if (protector.is_as_wanted(extent, true, gone)) {
-        ++state.copied;
-        state.copied_bytes += extent.stored_bytes;
-      }
-      const bool first_lost = (StoredExtent::disks_of(extent.runs) & unreadable) != 0;
-      const bool copy_lost = !extent.has_copy() || (StoredExtent::disks_of(extent.copy) & unreadable) != 0;
-      if (!first_lost || !copy_lost) return;
-      ++state.lost;
-      state.lost_bytes += extent.stored_bytes;
+  const auto count = [&](const geometry::Coord&, const StoredExtent& extent) {
+    ++state.extents;
+    state.stored_bytes += extent.stored_bytes;
+    if (is_as_wanted(extent, true, gone)) {
+      ++state.copied;
+      state.copied_bytes += extent.stored_bytes;
     }
-    bool is_over() const { return false; }
+    const bool first_lost = (StoredExtent::disks_of(extent.runs) & unreadable) != 0;
+    const bool copy_lost = !extent.has_copy() || (StoredExtent::disks_of(extent.copy) & unreadable) != 0;
+    if (!first_lost || !copy_lost) return;
+    ++state.lost;
+    state.lost_bytes += extent.stored_bytes;
   };
-  MDFS_TRY(each_page(object, page, Counter{*this, gone, unreadable, state}));
+  MDFS_TRY(each_page(object, page, count, [] { return false; }));
   return state;
 }
 
@@ -129,18 +123,10 @@ Result<std::vector<geometry::Coord>> Protector::find(const OpenObject& object, b
                                                      std::size_t most) {
   std::vector<geometry::Coord> found;
   const std::uint64_t gone = gone_disks();
-  struct Finder {
-    const Protector& protector;
-    const bool copies;
-    const std::uint64_t gone;
-    const std::size_t most;
-    std::vector<geometry::Coord>& found;
-    void operator()(const geometry::Coord& coord, const StoredExtent& extent) const {
-      if (!protector.is_as_wanted(extent, copies, gone)) found.push_back(coord);
-    }
-    bool is_over() const { return found.size() >= most; }
+  const auto note = [&](const geometry::Coord& coord, const StoredExtent& extent) {
+    if (!is_as_wanted(extent, copies, gone)) found.push_back(coord);
   };
-  MDFS_TRY(each_page(object, page, Finder{*this, copies, gone, most, found}));
+  MDFS_TRY(each_page(object, page, note, [&] { return found.size() >= most; }));
   return found;
 }
 
@@ -205,32 +191,6 @@ Status Protector::run_batch(OpenObject& object, Job& job) {
   return status;
 }
 
-namespace {
-
-Status read_runs(Core& core, const OpenObject& object, const StoredExtent& extent, const BufferRef& into) {
-  std::vector<Segment> segments;
-  append_segments(extent.runs, object.block_size, 0, extent.piece_blocks() * object.block_size, into.data(), 0,
-                  segments);
-  std::vector<device::Io> ios;
-  std::vector<device::Addressed> addressed;
-  std::vector<Request> requests = merge_segments(segments, core.options.largest_request_bytes);
-  ios.reserve(requests.size());
-  for (Request& request : requests) {
-    device::Io& io = ios.emplace_back();
-    io.offset = request.offset;
-    io.buffers = std::move(request.buffers);
-    addressed.push_back({&core.store.disk(request.disk), &io});
-  }
-  MDFS_TRY(device::run(addressed));
-  // The rest of the last block has no meaning.
-  std::memset(into.data() + extent.stored_bytes, 0, into.size() - extent.stored_bytes);
-  if (extent.matches(into.bytes())) return {};
-  return {Errc::kCorrupt, fmt::format("extent.checksum: object {}, disk {} block {}", object.number,
-                                      extent.first().disk, extent.first().block)};
-}
-
-}  // namespace
-
 Status Protector::read(OpenObject& object, Job& job) {
   for (Part& part : job.parts) MDFS_TRY(judge(object, job, part));
   return {};
@@ -249,12 +209,17 @@ Status Protector::judge(OpenObject& object, Job& job, Part& part) {
   bool found = false;
   std::optional<unsigned> bad_disk;
   const auto try_piece = [&](bool copy) {
-    const Status status = read_runs(core_, object, copy ? part.from.by_copy() : part.from, part.bytes);
-    if (!status.ok()) bad = status;
-    if (!status.ok() && status.error().code == Errc::kCorrupt)
-      bad_disk = (copy ? part.from.copy : part.from.runs).front().disk;
+    const StoredExtent piece = copy ? part.from.by_copy() : part.from;
+    const Status status = read_piece(core_, piece, part.bytes.bytes());
     found = found || status.ok();
-    return status.ok();
+    if (status.ok()) return true;
+    bad = status;
+    if (status.error().code == Errc::kCorrupt) {
+      bad_disk = piece.first().disk;
+      bad = Error{Errc::kCorrupt, fmt::format("extent.checksum: object {}, disk {} block {}", object.number,
+                                              piece.first().disk, piece.first().block)};
+    }
+    return false;
   };
   if (part.from.has_copy()) {
     const bool copy_first = part.bad_first;
@@ -304,10 +269,7 @@ bool Protector::place(const OpenObject& object, Job& job, Part& part) {
     const Result<store::Run> run =
         core_.store.allocate(request, job.reservation.blocks() >= request.blocks ? &job.reservation : nullptr);
     if (run.ok()) {
-      if (!part.to.empty() && format::continues(part.to.back(), *run))
-        part.to.back().blocks += run->blocks;
-      else
-        part.to.push_back(*run);
+      format::append_run(part.to, *run);
       left -= run->blocks;
       if (part.to.size() > format::kMaxExtentRuns) return false;
     } else if (piece == 1) {

@@ -84,8 +84,8 @@ class Protector {
   bool place(const OpenObject& object, Job& job, Part& part);
   Status write(OpenObject& object, Job& job);
   Status publish(OpenObject& object, Job& job);
-  template <typename Visit>
-  Status each_page(const OpenObject& object, std::uint64_t& page, const Visit& visit);
+  template <typename Visit, typename IsOver>
+  Status each_page(const OpenObject& object, std::uint64_t& page, const Visit& visit, const IsOver& is_over);
 
   Core& core_;
 };

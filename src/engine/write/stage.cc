@@ -253,21 +253,13 @@ class Placer {
     }
   }
 
-  void add_piece(Staged& staged, const store::Run& piece) const {
-    format::Runs& runs = staged.extent.*piece_;
-    if (!runs.empty() && format::continues(runs.back(), piece))
-      runs.back().blocks += piece.blocks;
-    else
-      runs.push_back(piece);
-  }
-
   // No contiguous room is left for this extent: smaller and smaller pieces, as many as its record can name.
   Status scatter(Staged& staged, std::uint32_t blocks) {
     std::uint32_t piece = std::max(1u, blocks / 2);
     while (blocks > 0) {
       Result<store::Run> run = allocate(std::min(piece, blocks), Fallback::kMay, 0, 0);
       if (run.ok()) {
-        add_piece(staged, *run);
+        format::append_run(staged.extent.*piece_, *run);
         blocks -= run->blocks;
         if ((staged.extent.*piece_).size() > format::kMaxExtentRuns)
           return {Errc::kNoSpace, fmt::format("no {} free blocks for an extent in {} pieces or fewer",

@@ -80,14 +80,20 @@ TEST(ExtentCopiesTest, EachCheckIsReportedByItsName) {
   EXPECT_EQ(CopyPage::decode({}, kZstd).error().where, "copies.length");
 }
 
-TEST(ExtentCopiesTest, APieceIsWhatTheRecordAndTheCopySay) {
-  const Key key{20, MDFS_KIND_EXTENTS, 5};
+// The page of records `kPage`, with a record at place 4.
+constexpr Key kPage{20, MDFS_KIND_EXTENTS, 5};
+ExtentPage page_of_one() {
   ExtentPage page(kZstd);
   page.set(4, {Address{0, 100}.packed(), 3, 2, 9000, {77}});
+  return page;
+}
+
+TEST(ExtentCopiesTest, APieceIsWhatTheRecordAndTheCopySay) {
+  const ExtentPage page = page_of_one();
   CopyPage copies;
   copies.set(4, {Address{1, 800}.packed(), 6, 9000});
   ItemMap items;
-  const auto both = read_pieces(items, key, page, &copies, 4, kBlockSize);
+  const auto both = read_pieces(items, kPage, page, &copies, 4, kBlockSize);
   ASSERT_TRUE(both.ok() && both->has_value());
   const StoredExtent extent = **both;
   EXPECT_TRUE(extent.has_copy());
@@ -102,37 +108,33 @@ TEST(ExtentCopiesTest, APieceIsWhatTheRecordAndTheCopySay) {
   EXPECT_EQ(other.crc32c, extent.crc32c);
   EXPECT_EQ(other.by_copy(), extent);
   EXPECT_EQ(ExtentCopy::of(extent), *copies.get(4));
-  EXPECT_FALSE((*read_pieces(items, key, page, nullptr, 4, kBlockSize))->has_copy());
-  EXPECT_FALSE((*read_pieces(items, key, page, &copies, 5, kBlockSize))->is_stored());
+  EXPECT_FALSE((*read_pieces(items, kPage, page, nullptr, 4, kBlockSize))->has_copy());
+  EXPECT_FALSE((*read_pieces(items, kPage, page, &copies, 5, kBlockSize))->is_stored());
 }
 
 TEST(ExtentCopiesTest, AScatteredCopyHasItsRunsInAnItemOfItsOwn) {
-  const Key key{20, MDFS_KIND_EXTENTS, 5};
-  ExtentPage page(kZstd);
-  page.set(4, {Address{0, 100}.packed(), 3, 2, 9000, {77}});
+  const ExtentPage page = page_of_one();
   CopyPage copies;
   copies.set(4, {MDFS_SCATTERED, 6, 9000});
   ItemMap items;
-  EXPECT_FALSE((*read_pieces(items, key, page, &copies, 4, kBlockSize)).has_value());
-  const Key runs = copy_runs_key(key, 4);
+  EXPECT_FALSE((*read_pieces(items, kPage, page, &copies, 4, kBlockSize)).has_value());
+  const Key runs = copy_runs_key(kPage, 4);
   EXPECT_EQ(runs, (Key{20, MDFS_KIND_PARITY_RUNS, 5 * 64 + 4}));
   items.items[runs] = encode_extent_runs({{1, 800, 2}, {1, 900, 2}});
-  EXPECT_FALSE(read_pieces(items, key, page, &copies, 4, kBlockSize).ok());  // a block too many
+  EXPECT_FALSE(read_pieces(items, kPage, page, &copies, 4, kBlockSize).ok());  // a block too many
   items.items[runs] = encode_extent_runs({{1, 800, 2}, {1, 900, 1}});
-  const StoredExtent extent = **read_pieces(items, key, page, &copies, 4, kBlockSize);
+  const StoredExtent extent = **read_pieces(items, kPage, page, &copies, 4, kBlockSize);
   EXPECT_TRUE(extent.copy_has_runs_item && !extent.has_runs_item);
   EXPECT_EQ(extent.blocks(), 6u);
   EXPECT_EQ(ExtentCopy::of(extent), *copies.get(4));
 }
 
 TEST(ExtentCopiesTest, ACopyOfOtherBytesDoesNotBelongToTheExtent) {
-  const Key key{20, MDFS_KIND_EXTENTS, 5};
-  ExtentPage page(kZstd);
-  page.set(4, {Address{0, 100}.packed(), 3, 2, 9000, {77}});
+  const ExtentPage page = page_of_one();
   CopyPage copies;
   copies.set(4, {Address{1, 800}.packed(), 6, 9001});
   ItemMap items;
-  const auto pieces = read_pieces(items, key, page, &copies, 4, kBlockSize);
+  const auto pieces = read_pieces(items, kPage, page, &copies, 4, kBlockSize);
   ASSERT_TRUE(pieces.ok());
   EXPECT_FALSE(pieces->has_value());
 }
