@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <vector>
 
 #include "base/text.h"
@@ -52,6 +51,11 @@ nlohmann::ordered_json figures_json(const mdfs_ioc_operation& operation) {
           {"removed", operation.figures[kCopiesRemoved]},
           {"no_room", operation.figures[kCopiesWithoutRoom]},
           {"written_bytes", operation.figures[kCopiesWrittenBytes]}};
+}
+
+void print_without_room(const mdfs_ioc_operation& operation) {
+  if (operation.figures[kCopiesWithoutRoom] > 0)
+    print_out("{} extents have no second copy: no other disk has room for it\n", operation.figures[kCopiesWithoutRoom]);
 }
 
 // ---- image protect
@@ -109,8 +113,7 @@ void print_result(const ProtectArguments& arguments, const std::vector<Protected
   for (const Protected& one : all)
     print_out("{}: {}{}\n", one.path, protection_text(one.now),
               arguments.dry_run && one.changes ? "; would change" : "");
-  if (ended && ended->figures[kCopiesWithoutRoom] > 0)
-    print_out("{} extents have no second copy: no other disk has room for it\n", ended->figures[kCopiesWithoutRoom]);
+  if (ended) print_without_room(*ended);
 }
 
 Status protect_command(const ProtectArguments& arguments) {
@@ -174,8 +177,7 @@ Status rebuild_command(const RebuildArguments& arguments) {
     print_out("{} copies made, {} made anew in place of lost ones, {} removed; {} written\n",
               ended.figures[kCopiesMade], ended.figures[kCopiesRepaired], ended.figures[kCopiesRemoved],
               format_size(ended.figures[kCopiesWrittenBytes]));
-    if (ended.figures[kCopiesWithoutRoom] > 0)
-      print_out("{} extents have no second copy: no other disk has room for it\n", ended.figures[kCopiesWithoutRoom]);
+    print_without_room(ended);
   }
   return operation_outcome(ended, kProtectWords);
 }
