@@ -17,7 +17,8 @@ import time
 import unittest
 
 import harness
-from harness import MDFS, Mounted, bind, fill_filesystem, is_dead, make_image, read_all, run, status_of, write_all
+from harness import MDFS, Mounted, bind, fill_filesystem, is_dead, make_image, read_all, run, status_of
+from harness import wait_until, write_all
 
 
 MDFSCK = os.environ.get("MDFSCK", "mdfsck")
@@ -46,18 +47,12 @@ class Daemon(unittest.TestCase):
     def tearDown(self):
         self.volume.remove()
 
-    def wait_until(self, condition, seconds=10):
-        end = time.time() + seconds
-        while not condition():
-            self.assertLess(time.time(), end, "it takes too long")
-            time.sleep(0.01)
-
     def test_umount_returns_when_the_disks_hold_everything(self):
         data = os.urandom(20_000_000)
         write_all(self.volume / "file", data)
         daemon = self.volume.daemon()
         self.volume.unmount()
-        self.wait_until(lambda: not os.path.exists(f"/proc/{daemon}"), 2)
+        wait_until(lambda: not os.path.exists(f"/proc/{daemon}"), seconds=2)
         copies = []
         for disk in self.volume.disks:
             copies.append(disk + ".copy")
@@ -73,7 +68,7 @@ class Daemon(unittest.TestCase):
         write_all(self.volume / "file", data)
         run(MDFS, "volume", "sync", self.volume.path)
         os.kill(self.volume.daemon(), signal.SIGKILL)
-        self.wait_until(lambda: is_dead(self.volume.path))
+        wait_until(lambda: is_dead(self.volume.path))
         self.volume.mount()
         self.assertEqual(read_all(self.volume / "file"), data)
         self.volume.unmount()
@@ -91,7 +86,7 @@ class Daemon(unittest.TestCase):
             scan.flush()
             time.sleep(2)
             os.kill(self.volume.daemon(), signal.SIGKILL)
-        self.wait_until(lambda: is_dead(self.volume.path))
+        wait_until(lambda: is_dead(self.volume.path))
         self.volume.mount()
         self.assertEqual(read_all(self.volume / "file"), data)
         self.assertEqual(read_all(self.volume / "scan"), b"s" * 5000 + bytes(5000))
@@ -111,7 +106,7 @@ class Daemon(unittest.TestCase):
                 file.flush()
                 os.fsync(file.fileno())
             os.kill(self.volume.daemon(), signal.SIGKILL)
-            self.wait_until(lambda: is_dead(self.volume.path))
+            wait_until(lambda: is_dead(self.volume.path))
             self.assertIn("died", subprocess.run([MDFS, "mount", self.volume.disks[1], self.volume.path],
                                                  capture_output=True, text=True, check=True).stderr)
             self.assertEqual(read_all(self.volume / f"d/file{turn}"), data)
@@ -137,7 +132,7 @@ class Daemon(unittest.TestCase):
             os.write(path, row)
             os.close(path)
             os.kill(self.volume.daemon(), signal.SIGKILL)
-            self.wait_until(lambda: is_dead(self.volume.path))
+            wait_until(lambda: is_dead(self.volume.path))
             os.close(fd)
             os.close(scan)
             subprocess.run([MDFS, "mount", self.volume.disks[1], self.volume.path], capture_output=True, check=True)
@@ -177,14 +172,14 @@ class Daemon(unittest.TestCase):
             write_all(self.volume / "file", data)
             daemon = self.volume.daemon()
             os.kill(daemon, number)
-            self.wait_until(lambda: not os.path.exists(f"/proc/{daemon}"))
+            wait_until(lambda: not os.path.exists(f"/proc/{daemon}"))
             self.assertFalse(os.path.ismount(self.volume.path))
             self.volume.mount()
             self.assertEqual(read_all(self.volume / "file"), data)
         held = open(self.volume / "file", "rb")
         daemon = self.volume.daemon()
         os.kill(daemon, signal.SIGTERM)
-        self.wait_until(lambda: not os.path.exists(f"/proc/{daemon}"))
+        wait_until(lambda: not os.path.exists(f"/proc/{daemon}"))
         self.assertFalse(os.path.ismount(self.volume.path), "an open file does not keep it")
         held.close()
         self.volume.mount()
@@ -195,7 +190,7 @@ class Daemon(unittest.TestCase):
         write_all(self.volume / "file", data)
         daemon = self.volume.daemon()
         run("umount", self.volume.path)
-        self.wait_until(lambda: not os.path.exists(f"/proc/{daemon}"))
+        wait_until(lambda: not os.path.exists(f"/proc/{daemon}"))
         self.volume.mount()
         self.assertEqual(read_all(self.volume / "file"), data)
         self.volume.unmount()
@@ -298,7 +293,7 @@ class Daemon(unittest.TestCase):
 
     def test_a_dead_mount_says_what_to_do(self):
         os.kill(self.volume.daemon(), signal.SIGKILL)
-        self.wait_until(lambda: is_dead(self.volume.path))
+        wait_until(lambda: is_dead(self.volume.path))
         for command in (("volume", "status"), ("volume", "sync"), ("image", "info")):
             self.assertIn("daemon of this mount has died", fails(MDFS, *command, self.volume.path))
 
@@ -398,7 +393,7 @@ class Daemon(unittest.TestCase):
     def test_the_foreground_stays(self):
         self.volume.unmount()
         process = subprocess.Popen([MDFS, "mount", "-o", "foreground", self.volume.disks[0], self.volume.path])
-        self.wait_until(lambda: os.path.ismount(self.volume.path))
+        wait_until(lambda: os.path.ismount(self.volume.path))
         write_all(self.volume / "file", b"x")
         self.assertIsNone(process.poll())
         self.volume.unmount()
@@ -463,7 +458,7 @@ class Daemon(unittest.TestCase):
         run("sh", "-c", f"echo theirs > {self.volume.path}/file", **user)
         self.assertEqual(run("cat", self.volume / "file", **user), "theirs\n")
         run(MDFS, "umount", self.volume.path, **user)
-        self.wait_until(lambda: subprocess.run([MDFS, "mount", self.volume.disks[0], self.volume.path],
+        wait_until(lambda: subprocess.run([MDFS, "mount", self.volume.disks[0], self.volume.path],
                                                capture_output=True, check=False).returncode == 0)
         self.assertEqual(read_all(self.volume / "file"), b"theirs\n")
         self.assertEqual(os.stat(self.volume / "file").st_uid, 65534)

@@ -12,7 +12,7 @@ import tempfile
 import time
 import unittest
 
-from harness import MDFS, MDFSCK, Mounted, is_dead, main, read_all, run, status_of
+from harness import MDFS, MDFSCK, Mounted, is_dead, main, read_all, run, status_of, wait_until
 
 MIB = 1 << 20
 
@@ -119,8 +119,7 @@ class DiskCondition(unittest.TestCase):
                 os.truncate(disk, 6 * MIB)
             self.assertTrue(self.put(f"after{number}"))
         os.kill(self.volume.daemon(), signal.SIGKILL)
-        while not is_dead(self.volume.path):
-            time.sleep(0.05)
+        wait_until(lambda: is_dead(self.volume.path))
         for attached in (True, False):
             if not attached:
                 os.rename(disk, disk + ".away")

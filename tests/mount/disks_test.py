@@ -244,8 +244,7 @@ class DisksTest(unittest.TestCase):
         run(MDFS, "volume", "sync", self.volume.path)
         removing = subprocess.Popen([MDFS, "disk", "remove", "--budget", "2M", self.volume.path, "0"],
                                     stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-        while self.disks()[0]["state"] != "draining":
-            time.sleep(0.01)
+        harness.wait_until(lambda: self.disks()[0]["state"] == "draining", removing)
         time.sleep(0.5)
         os.kill(self.volume.daemon(), 9)
         removing.wait()
@@ -267,8 +266,7 @@ class DisksTest(unittest.TestCase):
         new = self.new_disk("new", 64)
         command = [MDFS, "disk", "replace", "--budget", "1M", self.volume.path, "0", new]
         replacing = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-        while self.disks()[0]["state"] != "draining":
-            time.sleep(0.01)
+        harness.wait_until(lambda: self.disks()[0]["state"] == "draining", replacing)
         time.sleep(0.5)
         os.kill(self.volume.daemon(), 9)
         replacing.wait()
@@ -355,8 +353,7 @@ class DisksTest(unittest.TestCase):
         harness.write_all(self.volume / "big", self.random.randbytes(50 * MIB))
         run(MDFS, "volume", "sync", self.volume.path)
         os.unlink(self.volume / "big")
-        while os.statvfs(self.volume.path).f_bfree < free - MIB // 4096:
-            time.sleep(0.01)
+        harness.wait_until(lambda: os.statvfs(self.volume.path).f_bfree >= free - MIB // 4096)
         run(MDFS, "disk", "remove", self.volume.path, "1")
         self.assertEqual(len(self.disks()), 1)
         self.look()
@@ -422,13 +419,13 @@ class DisksTest(unittest.TestCase):
 
     def test_no_disk_is_replaced_while_another_one_is_drained(self):
         self.store_image("image", 2048)
+        run(MDFS, "volume", "sync", self.volume.path)  # what has no place on a disk yet would get it on the other one
         draining = subprocess.Popen([MDFS, "disk", "remove", "--budget", "64K", self.volume.path, "1"],
-                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.addCleanup(draining.wait)
+                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(draining.communicate)
         self.addCleanup(draining.kill)
-        while (json.loads(run(MDFS, "disk", "list", "--json", self.volume.path))["drain"] or {}).get(
-                "state") != "running":
-            time.sleep(0.001)
+        drain = lambda: json.loads(run(MDFS, "disk", "list", "--json", self.volume.path))["drain"]
+        harness.wait_until(lambda: (drain() or {}).get("state") == "running", draining)
         new = self.new_disk("new", 64)
         for disk in (0, 1):
             refused("is being drained; nothing was changed", MDFS, "disk", "replace", self.volume.path, disk, new)
@@ -444,8 +441,7 @@ class DisksTest(unittest.TestCase):
         run(MDFS, "volume", "sync", self.volume.path)
         balancing = subprocess.Popen([MDFS, "disk", "add", "--balance", self.volume.path, self.new_disk("disk2")],
                                      stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-        while len(self.disks()) < 3:
-            time.sleep(0.001)
+        harness.wait_until(lambda: len(self.disks()) == 3)
         os.kill(self.volume.daemon(), 9)
         balancing.wait()
         subprocess.run(["umount", "-l", self.volume.path], check=True)

@@ -4,6 +4,7 @@ The programs come from the environment: MDFS and MKMDFS, as meson sets them.
 """
 # SPDX-License-Identifier: Apache-2.0
 import errno
+import faulthandler
 import fcntl
 import os
 import shutil
@@ -11,9 +12,11 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 SKIP = 77
+LONG_S = 280
 RING_PARAMETER = "/sys/module/fuse/parameters/enable_uring"
 
 MDFS = os.environ.get("MDFS", "mdfs")
@@ -128,6 +131,19 @@ def run(*words, **options):
     if done.returncode != 0 or "refused system calls" in done.stderr:
         raise AssertionError(f"{' '.join(map(str, words))}: exit {done.returncode}: {done.stderr}{done.stdout or ''}")
     return done.stdout
+
+
+def wait_until(condition, process=None, seconds=60):
+    """`process`: what is waited for happens while it runs; its end before that is a failure, which shows what it said
+    (its output is a pipe, or goes to none)."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if process is not None and process.poll() is not None:
+            said = [text for text in process.communicate() if text]
+            raise AssertionError(f"{' '.join(map(str, process.args))} has ended: {process.returncode} {said}")
+        if time.monotonic() > end:
+            raise AssertionError(f"what is waited for has not happened in {seconds} s")
+        time.sleep(0.005)
 
 
 def status_of(path, *options, unhealthy=False):
@@ -276,4 +292,5 @@ def main(with_users=False):
         sys.exit(SKIP)
     if with_users:
         open_fuse_to_users()
+    faulthandler.dump_traceback_later(LONG_S)  # a test that hangs says where
     unittest.main(verbosity=2)

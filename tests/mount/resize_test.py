@@ -6,12 +6,11 @@ import random
 import signal
 import subprocess
 import threading
-import time
 import unittest
 
 import numpy as np
 
-from harness import MDFS, MDFSCK, Mounted, is_dead, read_all, run, write_all
+from harness import MDFS, MDFSCK, Mounted, is_dead, read_all, run, wait_until, write_all
 
 MIB = 1 << 20
 
@@ -49,12 +48,6 @@ class Resize(unittest.TestCase):
     def look(self, contents):
         for name, data in contents.items():
             self.assertEqual(read_all(self.volume / name), data, name)
-
-    def wait_until(self, condition):
-        end = time.monotonic() + 60
-        while not condition():
-            self.assertLess(time.monotonic(), end)
-            time.sleep(0.02)
 
     def check_clean(self, contents):
         self.volume.unmount()
@@ -160,10 +153,10 @@ class Resize(unittest.TestCase):
             del contents[f"f{i}"]
         waiting = subprocess.Popen([MDFS, "disk", "resize", "--budget", "2M", self.volume.path, "0", "80M"],
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.wait_until(lambda: "being shrunk" in run(MDFS, "disk", "list", self.volume.path))
+        wait_until(lambda: "being shrunk" in run(MDFS, "disk", "list", self.volume.path))
         os.kill(self.volume.daemon(), signal.SIGKILL)
         waiting.wait()
-        self.wait_until(lambda: is_dead(self.volume.path))
+        wait_until(lambda: is_dead(self.volume.path))
         self.volume.mount()
         self.assertIn("being shrunk", run(MDFS, "disk", "list", self.volume.path))
         self.assertEqual(self.sizes()[0], 256 * MIB)

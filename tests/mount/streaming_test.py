@@ -8,7 +8,7 @@ import unittest
 
 import numpy
 
-from harness import MDFS, MDFSCK, Mounted, is_dead, main, read_all, run
+from harness import MDFS, MDFSCK, Mounted, is_dead, main, read_all, run, wait_until
 
 SIDE, DEPTH, EXTENT = 256, 16, 64
 
@@ -49,8 +49,7 @@ class Streaming(unittest.TestCase):
 
     def kill(self):
         os.kill(self.volume.daemon(), signal.SIGKILL)
-        while not is_dead(self.volume.path):
-            time.sleep(0.01)
+        wait_until(lambda: is_dead(self.volume.path))
         run("umount", "-l", self.volume.path)
 
     def wait_until_consolidated(self, left):

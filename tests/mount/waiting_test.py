@@ -9,7 +9,7 @@ import time
 import unittest
 
 import harness
-from harness import MDFS, NOBODY, Mounted, bind, is_dead, make_image, read_all, run, write_all
+from harness import MDFS, NOBODY, Mounted, bind, is_dead, make_image, read_all, run, wait_until, write_all
 
 CALLERS = 30  # more than the threads that the daemon begins with
 # So slow that what thirty callers ask for takes minutes, and metadata comes within seconds.
@@ -66,8 +66,7 @@ class Waiting(unittest.TestCase):
     def kill_daemon(self):
         """Its disks have work for minutes."""
         os.kill(self.volume.daemon(), signal.SIGKILL)
-        while not is_dead(self.volume.path):
-            time.sleep(0.01)
+        wait_until(lambda: is_dead(self.volume.path))
 
     def beside(self, work):
         under_way = [child(work, number) for number in range(CALLERS)]
