@@ -11,6 +11,7 @@
 #include "geometry/copies.h"
 #include "geometry/copy_box.h"
 #include "mdfs/ondisk.h"
+#include "store/pairs.h"
 
 namespace mdfs::engine {
 
@@ -140,6 +141,13 @@ unsigned OpenObject::placement_disk(const Coord& extent) const {
 
 unsigned OpenObject::copy_disk(const Coord& extent) const {
   return placement == nullptr ? 0 : geometry::second_disk_of(*placement, rank, base, extent);
+}
+
+std::uint16_t OpenObject::disk_for_copy(const Coord& extent, std::uint64_t blocks, std::uint64_t taken,
+                                        std::span<const std::uint64_t> free_blocks) const {
+  const auto of_pairs = store::disk_of_next_pairs(free_blocks, blocks);
+  const bool can_take = of_pairs && (taken >> *of_pairs & 1) == 0;
+  return static_cast<std::uint16_t>(can_take ? *of_pairs : copy_disk(extent));
 }
 
 namespace {

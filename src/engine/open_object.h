@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -99,6 +100,11 @@ class OpenObject : public std::enable_shared_from_this<OpenObject> {
   }
   // The disk of the second copy of an extent; that of the extent, if the placement has one disk alone.
   unsigned copy_disk(const geometry::Coord& extent) const;
+  // Where a new copy of so many blocks should lie, by the free blocks of the disks (BlockSpace::free_of_disks): where
+  // the placement says, or, if one disk has most of the free blocks, there. `taken`: the disks, a bit each, where it
+  // cannot lie. The result may be taken: then any other disk will do.
+  std::uint16_t disk_for_copy(const geometry::Coord& extent, std::uint64_t blocks, std::uint64_t taken,
+                              std::span<const std::uint64_t> free_blocks) const;
   // The room for writing so many extents, without their records: with their second copies, if the image has them.
   store::SpaceAmount worst_case_data(std::uint64_t extents) const;
   // The space that the write-back of one extent takes at most: an extent, or so many blocks of a cell. A file that may

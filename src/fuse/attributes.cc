@@ -206,7 +206,7 @@ void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat* attributes, int whi
   }));
 }
 
-void op_statfs(fuse_req_t req, fuse_ino_t) {
+void op_statfs(fuse_req_t req, fuse_ino_t ino) {
   Server& server = server_of(req);
   const store::SpaceInfo space = server.volume().space();
   const std::uint32_t block_size = server.volume().store().block_size();
@@ -216,6 +216,8 @@ void op_statfs(fuse_req_t req, fuse_ino_t) {
   vfs.f_blocks = space.total_blocks;
   vfs.f_bfree = space.free_blocks;
   vfs.f_bavail = space.available_blocks;
+  if (!is_virtual(ino))
+    if (const auto of_inode = server.volume().available_blocks(ino); of_inode.ok()) vfs.f_bavail = *of_inode;
   // An inode takes no place of its own but room in the tree: about as many as there are free blocks.
   vfs.f_files = space.objects + space.free_blocks;
   vfs.f_ffree = space.free_blocks;

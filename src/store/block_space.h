@@ -47,6 +47,7 @@ struct SpaceInfo {
   std::uint64_t total_blocks = 0;      // for data, on the present disks
   std::uint64_t free_blocks = 0;       // of these: used neither by data nor by nodes beyond the metadata regions
   std::uint64_t available_blocks = 0;  // free, less the reserve and all reservations
+  std::uint64_t available_pairs = 0;   // of data that are stored twice; with one disk available_blocks, as they are not
   std::uint64_t objects = 0;
 };
 
@@ -93,6 +94,8 @@ class BlockSpace {
     return reserve(SpaceAmount{blocks, 0, 0}, purpose);
   }
   virtual SpaceInfo space() const = 0;
+  // Data blocks that each disk can give out now; 0 of disks that take none.
+  virtual std::vector<std::uint64_t> free_of_disks() const = 0;
   // Zones [first, first + count) of a disk, fewer at its end; none of a disk that is not healthy. Reads the disk where
   // zones do not end with bitmap pages.
   virtual Result<std::vector<ZoneUse>> zone_use(unsigned disk, std::uint64_t first, std::size_t count) = 0;

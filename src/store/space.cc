@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "store/pairs.h"
 #include "store/tree.h"
 
 namespace mdfs::store {
@@ -174,17 +175,26 @@ std::uint64_t Space::spare_data(Purpose purpose) const {
   return free > kept ? free - kept : 0;
 }
 
-// Each disk can take one block of a pair, and no disk more than there are pairs. If one disk is left, there are no
-// pairs to be had, and writes continue without.
-bool Space::has_room_for_pairs(std::uint64_t pairs) const {
-  std::uint64_t room = 0;
+std::optional<std::uint64_t> Space::pairs(bool with_pending) const {
+  std::vector<std::uint64_t> free;
   unsigned disks = 0;
-  for (std::uint16_t disk = 0; disk < allocator_->disk_count(); ++disk) {
-    if (!allocator_->usable(disk)) continue;
-    ++disks;
-    room += std::min<std::uint64_t>(allocator_->map(disk)->data_free(), pairs);
+  for (std::size_t disk = 0; disk < allocator_->disk_count(); ++disk) {
+    free.push_back(free_data(disk) + (with_pending && allocator_->usable(disk) ? pending_free_data_[disk] : 0));
+    disks += allocator_->usable(disk) ? 1 : 0;
   }
-  return disks < 2 || room / 2 >= pairs;
+  if (disks < 2) return std::nullopt;
+  return pairs_in(free);
+}
+
+std::uint64_t Space::free_data(std::size_t disk) const {
+  return allocator_->usable(disk) ? allocator_->map(disk)->data_free() : 0;
+}
+
+std::vector<std::uint64_t> Space::free_of_disks() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::uint64_t> free;
+  for (std::size_t disk = 0; disk < allocator_->disk_count(); ++disk) free.push_back(free_data(disk));
+  return free;
 }
 
 Status Space::reserve(const SpaceAmount& amount, Purpose purpose) {
@@ -197,8 +207,8 @@ Status Space::reserve(const SpaceAmount& amount, Purpose purpose) {
     if (amount.items > 0) MDFS_TRY(keep_room(lock, tree_.changed, kept_nodes(leaves), purpose));
     if (spare_data(purpose) < amount.blocks)
       return {Errc::kNoSpace, fmt::format("{} blocks are needed, {} are free", amount.blocks, spare_data(purpose))};
-    if (amount.pairs == 0 || purpose != Purpose::kNormal || has_room_for_pairs(reserved_.pairs + amount.pairs))
-      return {};
+    if (amount.pairs == 0 || purpose != Purpose::kNormal) return {};
+    if (const auto found = pairs(false); !found || *found >= reserved_.pairs + amount.pairs) return {};
     return {Errc::kNoSpace, fmt::format("{} blocks and as many on other disks are needed: one disk alone has most of "
                                         "the free blocks",
                                         amount.pairs)};
@@ -391,6 +401,10 @@ SpaceInfo Space::info() const {
   const std::uint64_t kept = reserved_.blocks + data_reserve_ + missing;
   const std::uint64_t free = std::min(free_now + pending_free_data(), info.free_blocks);
   info.available_blocks = free > kept ? free - kept : 0;
+  info.available_pairs = info.available_blocks;
+  if (const auto found = pairs(true))
+    info.available_pairs =
+        std::min(info.available_blocks / 2, *found - std::min<std::uint64_t>(*found, reserved_.pairs));
   return info;
 }
 

@@ -128,6 +128,7 @@ class Space {
   void give_back(const SpaceAmount& amount);
   std::uint64_t pending_free() const;
   SpaceInfo info() const;
+  std::vector<std::uint64_t> free_of_disks() const;
   // Fills in the fields about space.
   void describe(std::size_t disk, DiskInfo& info) const;
   std::vector<ZoneUse> zone_use(unsigned disk, std::uint64_t first, std::size_t count);
@@ -249,7 +250,9 @@ class Space {
   std::uint64_t kept_nodes(Purpose purpose, const SpaceAmount& own = {}) const;
   std::uint64_t missing_nodes(std::uint64_t home) const;  // kept for kNormal, but without space
   std::uint64_t place_blocks() const { return node_blocks_ * copies_; }
-  bool has_room_for_pairs(std::uint64_t pairs) const;
+  // Blocks that the free ones can store twice, each on two disks. Without a second disk null: writes go without.
+  std::optional<std::uint64_t> pairs(bool with_pending) const;
+  std::uint64_t free_data(std::size_t disk) const;  // that can be given out now
   // Free data blocks that are not reserved and that the purpose may take.
   std::uint64_t spare_data(Purpose purpose) const;
   void shrink();

@@ -83,6 +83,7 @@ class StoreImpl final : public Store, public Verifier {
   void release_preallocations(std::uint64_t owner) override { space_.release_preallocations(owner); }
   Result<Reservation> reserve(const SpaceAmount& amount, Purpose purpose) override;
   SpaceInfo space() const override;
+  std::vector<std::uint64_t> free_of_disks() const override { return space_.free_of_disks(); }
   Result<std::vector<ZoneUse>> zone_use(unsigned disk, std::uint64_t first, std::size_t count) override;
 
   // store_discard.cc

@@ -82,6 +82,13 @@ Status VolumeImpl::allocate(Ino ino, int mode, std::uint64_t offset, std::uint64
   return {};
 }
 
+Result<std::uint64_t> VolumeImpl::available_blocks(Ino ino) {
+  MDFS_TRY_ASSIGN(const format::Inode inode, read_inode(*store_, ino));
+  const store::SpaceInfo space = store_->space();
+  const bool twice = inode.has_copies() && (inode.is_image() || inode.is_directory());
+  return twice ? space.available_pairs : space.available_blocks;
+}
+
 Result<std::uint64_t> VolumeImpl::seek(Ino ino, std::uint64_t offset, int whence) {
   if (whence != SEEK_DATA && whence != SEEK_HOLE) return Error{Errc::kInvalidArgument, "whence of lseek"};
   const Pin pin = table_.pin(ino);

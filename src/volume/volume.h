@@ -372,6 +372,9 @@ class Volume {
 
   // ---- the whole
   virtual store::SpaceInfo space() = 0;
+  // Blocks of data that can still be written to a file or directory, by its protection: images with copies, of a
+  // directory new ones in it, take two blocks for each.
+  virtual Result<std::uint64_t> available_blocks(Ino ino) = 0;
   // Scrub and other long work (operations.h). Runs in the background, or without background threads (no commit
   // interval) step by step, when turn() is called.
   virtual Operations& operations() = 0;

@@ -160,6 +160,7 @@ class VolumeImpl final : public MaintainedVolume {
   Status keep_disk(unsigned disk) override;
 
   store::SpaceInfo space() override { return store_->space(); }
+  Result<std::uint64_t> available_blocks(Ino ino) override;
   Operations& operations() override { return *operations_; }
   DiskStatistics& disk_statistics() override { return disk_statistics_; }
 

@@ -1,5 +1,6 @@
 """Images with second copies on a real mount: a lost disk loses nothing, whichever it is."""
 # SPDX-License-Identifier: Apache-2.0
+import errno
 import json
 import os
 import subprocess
@@ -176,6 +177,39 @@ class Protect(unittest.TestCase):
         self.assertEqual((state["copied"], state["in_strips"]), (state["extents"], False))
         self.lose(1)
         self.assertEqual(read(path), data)
+
+    def test_df_of_a_protected_directory_says_what_can_be_stored_twice(self):
+        larger = f"{self.volume.folder}/larger"
+        with open(larger, "wb") as file:
+            file.truncate(512 << 20)
+        run(MDFS, "disk", "add", self.volume.path, larger)
+        safe = f"{self.volume.path}/safe"
+        os.mkdir(safe)
+        run(MDFS, "image", "protect", safe, "copies=2")
+        one, two = os.statvfs(self.volume.path), os.statvfs(safe)
+        self.assertLess(two.f_bavail, 0.4 * one.f_bavail)  # the larger disk alone has more than the others
+        self.assertEqual(two.f_bfree, one.f_bfree)
+        stored, number = 0, 0
+        while True:
+            path = f"{safe}/{number}"
+            run(MDFS, "image", "create", "--shape", "1024x1024", "--extent", "64x64", "--codec", "raw", path)
+            try:
+                with open(path, "r+b") as file:
+                    file.write(self.random.integers(0, 256, 1 << 20, dtype="u1").tobytes())
+                    file.flush()
+                    os.fsync(file.fileno())
+            except OSError as error:
+                self.assertEqual(error.errno, errno.ENOSPC)
+                break
+            stored += 1 << 20
+            number += 1
+        for i in range(number - 1):  # the blocks of the last one may have been taken by nodes of the tree
+            self.assertEqual(self.protection(f"{safe}/{i}")["copied"], 256)
+        promised = two.f_bavail * two.f_frsize
+        self.assertGreater(stored, 0.9 * promised)
+        self.assertLess(stored, 1.01 * promised)
+        self.assertLess(os.statvfs(safe).f_bavail * two.f_frsize, 2 << 20)
+        self.assertGreater(os.statvfs(self.volume.path).f_bavail * one.f_frsize, 300 << 20)
 
     def test_the_commands_say_what_they_need(self):
         path, _ = self.image("picture")

@@ -218,6 +218,13 @@ void FakeStore::give_back(const store::SpaceAmount& amount) {
   reserved_ = reserved_.less(amount);
 }
 
+std::vector<std::uint64_t> FakeStore::free_of_disks() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::uint64_t> free;
+  for (const FakeDisk& disk : disks_) free.push_back(disk.free_blocks);
+  return free;
+}
+
 store::SpaceInfo FakeStore::space() const {
   const std::lock_guard lock(mutex_);
   store::SpaceInfo info;

@@ -76,6 +76,7 @@ class FakeStore : public store::Store {
   Status commit_freed() override { return commit(); }
   Result<store::Reservation> reserve(const store::SpaceAmount& amount, store::Purpose purpose) override;
   store::SpaceInfo space() const override;
+  std::vector<std::uint64_t> free_of_disks() const override;
   Result<std::vector<store::ZoneUse>> zone_use(unsigned, std::uint64_t, std::size_t) override {
     return std::vector<store::ZoneUse>{};  // a disk of no zones
   }

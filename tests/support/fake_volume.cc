@@ -74,6 +74,7 @@ class FakeVolume::FakeStore final : public store::Store {
   Status commit_freed() override { return {}; }
   Result<store::Reservation> reserve(const store::SpaceAmount&, store::Purpose) override { std::abort(); }
   store::SpaceInfo space() const override { return {}; }
+  std::vector<std::uint64_t> free_of_disks() const override { return {}; }
   Result<std::vector<store::ZoneUse>> zone_use(unsigned, std::uint64_t, std::size_t) override {
     return std::vector<store::ZoneUse>{};  // a disk of no zones
   }

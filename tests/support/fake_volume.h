@@ -146,6 +146,7 @@ class FakeVolume final : public volume::Volume {
   Status keep_disk(unsigned disk) override;
   Status free_deleted() override;
   store::SpaceInfo space() override;
+  Result<std::uint64_t> available_blocks(volume::Ino) override { return std::uint64_t{0}; }
   volume::Operations& operations() override;
   volume::DiskStatistics& disk_statistics() override;
 

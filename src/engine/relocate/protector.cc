@@ -258,12 +258,13 @@ Status Protector::judge(OpenObject& object, Job& job, Part& part) {
 bool Protector::place(const OpenObject& object, Job& job, Part& part) {
   const format::Runs& kept = part.makes_first ? part.from.copy : part.from.runs;
   store::AllocationRequest request;
-  request.disk =
-      static_cast<std::uint16_t>(part.makes_first ? object.placement_disk(part.coord) : object.copy_disk(part.coord));
+  std::uint32_t left = static_cast<std::uint32_t>(part.from.piece_blocks());
+  request.avoided_disks = StoredExtent::disks_of(kept) | job.gone;
+  request.disk = part.makes_first
+                     ? static_cast<std::uint16_t>(object.placement_disk(part.coord))
+                     : object.disk_for_copy(part.coord, left, request.avoided_disks, core_.store.free_of_disks());
   request.owner = part.makes_first ? object.number : object.number | kCopyOwner;
   request.policy = object.image->policy;
-  request.avoided_disks = StoredExtent::disks_of(kept) | job.gone;
-  std::uint32_t left = static_cast<std::uint32_t>(part.from.piece_blocks());
   for (std::uint32_t piece = left; left > 0;) {
     request.blocks = std::min(piece, left);
     const Result<store::Run> run =

@@ -1,0 +1,38 @@
+// How many blocks can be stored twice, each on two disks. Pure.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace mdfs::store {
+
+// Of the free blocks of two disks or more: half of them all, or those outside of the largest disk, if these are fewer.
+// (A pair takes at most one block of the largest disk; and any numbers of which the largest is at most half of the sum
+// can be paired off, from the two largest at a time.)
+inline std::uint64_t pairs_in(std::span<const std::uint64_t> free_blocks) {
+  std::uint64_t sum = 0, largest = 0;
+  for (const std::uint64_t blocks : free_blocks) {
+    sum += blocks;
+    largest = std::max(largest, blocks);
+  }
+  return std::min(sum / 2, sum - largest);
+}
+
+// The disk that should have one block each of the next so many pairs, or fewer pairs will fit than pairs_in() says: it
+// has about as many free blocks as all the others together. Null: pairs may lie anywhere.
+inline std::optional<std::size_t> disk_of_next_pairs(std::span<const std::uint64_t> free_blocks, std::uint64_t pairs) {
+  if (free_blocks.empty()) return std::nullopt;
+  const auto largest = std::max_element(free_blocks.begin(), free_blocks.end());
+  std::uint64_t others = 0;
+  for (const std::uint64_t blocks : free_blocks) others += blocks;
+  others -= *largest;
+  // A pair elsewhere takes two blocks of the others.
+  if (*largest + 2 * pairs < others) return std::nullopt;
+  return static_cast<std::size_t>(largest - free_blocks.begin());
+}
+
+}  // namespace mdfs::store
