@@ -18,9 +18,11 @@ struct DiskCounters {
   std::atomic<std::uint64_t> read_errors{0}, write_errors{0}, flush_errors{0};
   std::atomic<std::uint64_t> checksum_errors{0};  // bytes that did not match their checksum
   std::atomic<std::uint64_t> repaired{0};         // rewritten copies
+  std::atomic<std::uint64_t> waiting{0};          // requests that have not ended, with their bytes
+  std::atomic<std::uint64_t> waiting_bytes{0};
 
   void ended(const Io& io, bool ok);
-  void reset();  // all to zero
+  void reset();  // all to zero but what waits
 };
 
 }  // namespace mdfs::device

@@ -7,12 +7,15 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "base/checked.h"
 #include "base/crc32c.h"
 #include "base/stop.h"
+#include "device/disk_counters.h"
 #include "engine/cache/slab_classes.h"
+#include "engine/read/piece_choice.h"
 
 namespace mdfs::engine {
 
@@ -115,10 +118,6 @@ Status LoadOperation::look_up(Fetch& fetch, bool fresh) {
     } else {
       MDFS_TRY_ASSIGN(fetch.extent, core_.extent_map.extent(object_, fetch.coord, fresh));
     }
-    choose_piece(fetch);
-    format::Runs& runs = fetch.extent.record.runs;
-    if (std::any_of(runs.begin(), runs.end(), [&](const store::Run& run) { return core_.is_zeroed(run.disk); }))
-      runs.clear();  // as if it had never been written, under its strips
     return {};
   }
   bool in_tree = false;
@@ -137,14 +136,57 @@ Status LoadOperation::look_up(Fetch& fetch, bool fresh) {
 
 void LoadOperation::choose_piece(Fetch& fetch) const {
   StoredExtent& record = fetch.extent.record;
-  if (!record.has_copy()) return;
+  if (!record.has_copy()) return forget_zeroed(record);
   const std::uint64_t zeroed = core_.zeroed_disks;
   const std::uint64_t absent = core_.absent_disks.load(std::memory_order_relaxed) | zeroed;
   const std::uint64_t first = StoredExtent::disks_of(record.runs), second = StoredExtent::disks_of(record.copy);
-  bool by_copy = (first & absent) != 0 && (second & absent) == 0;
+  bool by_copy = fetch.prefers_copy;
+  if ((first & absent) != 0 || (second & absent) != 0) by_copy = (first & absent) != 0 && (second & absent) == 0;
   const bool has_zeros = ((by_copy ? first : second) & zeroed) != 0;  // the other piece, which is no better then
   if (fetch.tries % 2 == 1 && !has_zeros) by_copy = !by_copy;
   if (by_copy) record = record.by_copy();
+  forget_zeroed(record);
+}
+
+// As if it had never been written, under its strips.
+void LoadOperation::forget_zeroed(StoredExtent& record) const {
+  if (std::any_of(record.runs.begin(), record.runs.end(),
+                  [&](const store::Run& run) { return core_.is_zeroed(run.disk); }))
+    record.runs.clear();
+}
+
+std::uint64_t LoadOperation::bytes_to_read(const Fetch& fetch) const {
+  if (!object_.is_raw()) return fetch.extent.record.stored_bytes;
+  std::uint64_t bytes = 0;
+  for (const std::uint32_t part : fetch.parts) bytes += part_range(part).end - part_range(part).begin;
+  return bytes;
+}
+
+void LoadOperation::prefer_pieces() {
+  std::vector<Fetch*> choices;
+  std::vector<PieceToRead> pieces;
+  for (const std::unique_ptr<Fetch>& fetch : fetches_) {
+    const StoredExtent& record = fetch->extent.record;
+    if (!fetch->status.ok() || fetch->tries > 0 || !record.is_contiguous() || record.copy.size() != 1) continue;
+    if (record.runs.front().disk >= core_.store.disk_count() || record.copy.front().disk >= core_.store.disk_count())
+      continue;  // damage
+    choices.push_back(fetch.get());
+    pieces.push_back({&record, bytes_to_read(*fetch)});
+  }
+  if (choices.empty()) return;
+  const std::uint64_t absent = core_.absent_disks.load(std::memory_order_relaxed) | core_.zeroed_disks;
+  std::vector<double> queued;
+  for (unsigned disk = 0; disk < core_.store.disk_count(); ++disk) {
+    const device::DiskCounters* const counters = core_.store.disk(disk).counters();
+    const std::uint64_t bytes = counters == nullptr
+                                    ? 0
+                                    : counters->waiting_bytes.load(std::memory_order_relaxed) +
+                                          kRequestBytes * counters->waiting.load(std::memory_order_relaxed);
+    const bool is_lost = disk < MDFS_MAX_DISKS && (absent >> disk & 1) != 0;
+    queued.push_back(is_lost ? std::numeric_limits<double>::infinity() : static_cast<double>(bytes));
+  }
+  const std::vector<bool> chosen = choose_pieces(pieces, queued);
+  for (std::size_t i = 0; i < choices.size(); ++i) choices[i]->prefers_copy = chosen[i];
 }
 
 bool LoadOperation::may_retry(const Fetch& fetch, const Error& error) const {
@@ -172,7 +214,12 @@ void LoadOperation::begin(bool fresh) {
     Fetch& fetch = *fetches_[i];
     fetch.pending = 0;
     fetch.status = look_up(fetch, fresh);
-    if (fetch.status.ok()) prepare(i, segments);
+  }
+  if (object_.is_image()) prefer_pieces();
+  for (std::uint32_t i = 0; i < fetches_.size(); ++i) {
+    if (!fetches_[i]->status.ok()) continue;
+    choose_piece(*fetches_[i]);
+    prepare(i, segments);
   }
   requests_ = merge_segments(segments, core_.options.largest_request_bytes);
   pending_.clear();

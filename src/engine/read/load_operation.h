@@ -22,6 +22,7 @@ struct Fetch {
   std::vector<std::uint32_t> parts;    // numbers of the parts to load, ascending
   const MappedExtent* kept = nullptr;  // the record to use instead of a look-up
   bool as_frame = false;               // the block gets the record's frame as it is stored
+  bool prefers_copy = false;           // the first try reads the copy
   unsigned tries = 0;                  // failed ones
   bool found_damage = false;           // in one of them, not only absent disks
 
@@ -45,8 +46,9 @@ struct Fetch {
 
 // Looks records up, submits all requests, and finishes each cache block as its bytes arrive, on the caller's thread and
 // on the decoding threads. After a checksum mismatch the operation looks the record up again and reads once more,
-// because the extent may have moved meanwhile. A second mismatch is damage. An extent with a second copy is read from
-// the other copy after any error, and then once more from the first one; what has failed is repaired in the background.
+// because the extent may have moved meanwhile. A second mismatch is damage. Of an extent with a second copy that copy
+// is read whose disk is idle first, after any error the other one, and then the first one once more; what has failed is
+// repaired in the background.
 // run() waits. start() does not wait; keep() then holds all that must outlive the caller, the barrier included. A
 // caller of run() that is stopped leaves, and the operation continues as after start(): the disks still fill its
 // memory.
@@ -68,8 +70,14 @@ class LoadOperation : public std::enable_shared_from_this<LoadOperation> {
   // Looks records up and submits requests. Completions may come at once.
   void begin(bool fresh);
   Status look_up(Fetch& fetch, bool fresh);
-  // Lets the record name the piece that is to be read.
+  // Lets the record name the piece that is to be read: what is preferred, but not on an absent disk, and the other one
+  // after it has failed.
   void choose_piece(Fetch& fetch) const;
+  void forget_zeroed(format::StoredExtent& record) const;
+  // Of all first tries: prefers pieces on the disks that are idle first.
+  void prefer_pieces();
+  // To be read of each piece of the extent.
+  std::uint64_t bytes_to_read(const Fetch& fetch) const;
   // Can another try succeed?
   bool may_retry(const Fetch& fetch, const Error& error) const;
   void note_failure(Fetch& fetch, const Error& error);
