@@ -77,6 +77,9 @@ class Operation {
   virtual Result<bool> step(OperationRun& run) = 0;
   // The run was cancelled, has ended or failed: releases the state for the next step.
   virtual void rest() {}
+  // Asked when a run has ended, when no start() has found it running since: true if there is work that came too late
+  // for it, and was refused a run of its own. Then the run continues. Any thread may ask.
+  virtual bool has_new_work() const { return false; }
   // Called after each step: true if a later run may resume from the present record. Otherwise it resumes from the
   // record after the last step that returned true; later work is done, and counted, again.
   virtual bool at_checkpoint() const { return true; }

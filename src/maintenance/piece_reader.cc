@@ -140,6 +140,7 @@ void PieceReader::judge(const StoredPiece& piece, Status status, format::Operati
   if (damaged) members_.note_checksum_error(at.disk);
   if (piece.is_extent && repair(piece)) {
     if (at.disk < record.disks.size()) ++record.disks[at.disk].repaired;
+    ++record.items_changed;
     return;
   }
   record.note_error({piece.object, piece.where, at.block, at.disk,

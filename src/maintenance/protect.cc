@@ -28,6 +28,8 @@ Status Protect::resume(OperationRun& run) {
   return {};
 }
 
+bool Protect::has_new_work() const { return changes_ != volume_.protection_changes(); }
+
 // A pass looks again at what an earlier one could not do.
 void Protect::begin_pass(OperationRun& run) {
   ++passes_;
@@ -136,7 +138,10 @@ Result<bool> Protect::step(OperationRun& run) {
     MDFS_TRY_ASSIGN(const bool more, find(run));
     if (!more) {
       if (run.may_write()) MDFS_TRY(volume_.store().commit());
-      if ((!again_ && changes_ == volume_.protection_changes()) || passes_ >= kMostPasses || !run.may_write())
+      if (!run.may_write()) return true;
+      if (has_new_work())
+        passes_ = 0;
+      else if (!again_ || passes_ >= kMostPasses)
         return true;
       begin_pass(run);
       return false;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -32,6 +33,7 @@ class Protect final : public Operation {
   Status resume(OperationRun& run) override;
   Result<bool> step(OperationRun& run) override;
   void rest() override { image_.reset(); }
+  bool has_new_work() const override;
 
  private:
   static constexpr std::int64_t kFindNs = 20'000'000;            // most time of a step without work
@@ -58,7 +60,7 @@ class Protect final : public Operation {
   MaintainedVolume& volume_;
   std::optional<Image> image_;
   Ino next_ = 0;
-  std::uint64_t changes_ = 0;  // of protection, when the pass began
+  std::atomic<std::uint64_t> changes_{0};  // of protection, when the pass began
   unsigned passes_ = 0;
   bool again_ = false;  // the pass has left work that another one can do
   std::uint64_t uncommitted_bytes_ = 0;

@@ -154,6 +154,11 @@ void Runner::take(std::unique_lock<std::mutex>& lock, Slot& slot, bool stop) {
 
 void Runner::give_back(Slot& slot, OperationRecord record) {
   const std::lock_guard lock(mutex_);
+  if (record.state == MDFS_OPERATION_DONE && !record.dry_run() && slot.operation->has_new_work()) {
+    record.state = MDFS_OPERATION_RUNNING;
+    slot.saved = false;
+    slot.saved_ns = 0;  // the next step saves it
+  }
   slot.record = std::move(record);
   slot.busy = false;
   wake();

@@ -36,9 +36,19 @@ Status VolumeImpl::set_copies(Ino ino, bool wanted) {
   ++protection_changes_;
   if (!use) return {};
   MDFS_TRY(engine_->write_back(*use));  // so that what was written before is stored, and counted
-  // One that runs makes another pass.
-  const Status started = operations_->start({.kind = OperationKind::kProtect});
-  return started.ok() || started.error().code == Errc::kBusy ? Status() : started;
+  return start_protecting();
+}
+
+// A run that is under way makes another pass, but one that only counts gives way.
+Status VolumeImpl::start_protecting() {
+  while (true) {
+    const Status started = operations_->start({.kind = OperationKind::kProtect});
+    if (started.ok() || started.error().code != Errc::kBusy) return started;
+    const auto now = operations_->status(OperationKind::kProtect);
+    if (now.ok() && now->running() && !now->dry_run()) return {};
+    const Status cancelled = operations_->cancel(OperationKind::kProtect);
+    if (!cancelled.ok() && cancelled.error().code != Errc::kNoData) return cancelled;  // kNoData: it has just ended
+  }
 }
 
 Result<Protection> VolumeImpl::protection(Ino ino, const engine::Stop& stop) {

@@ -151,6 +151,7 @@ class VolumeImpl final : public MaintainedVolume {
 
   Status set_copies(Ino ino, bool wanted) override;
   Result<Protection> protection(Ino ino, const engine::Stop& stop) override;
+  Status start_protecting();
   Result<bool> repair_copies(Ino object, std::uint64_t number) override;
   std::uint64_t protection_changes() const override { return protection_changes_; }
 

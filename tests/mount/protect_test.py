@@ -178,6 +178,46 @@ class Protect(unittest.TestCase):
         self.lose(1)
         self.assertEqual(read(path), data)
 
+    def test_an_image_is_converted_that_comes_when_the_work_for_another_one_ends(self):
+        empty = f"{self.volume.path}/empty"
+        run(MDFS, "image", "create", "--shape", "10x10", empty)
+        for number in range(20):
+            path, _ = self.image(f"image{number}", 0)
+            run(MDFS, "volume", "sync", self.volume.path)
+            run(MDFS, "image", "protect", empty, path, "copies=2")
+            self.assertEqual(self.protection(path)["copied"], 100)
+            run(MDFS, "image", "protect", empty, path, "none")
+            self.assertEqual(self.protection(path)["copied"], 0)
+
+    def test_links_are_not_followed_and_pipes_not_waited_for(self):
+        path, _ = self.image("outside")
+        folder = f"{self.volume.path}/folder"
+        os.mkdir(folder)
+        os.symlink("../outside", f"{folder}/link")
+        os.symlink("/etc", f"{folder}/etc")
+        os.mkfifo(f"{folder}/pipe")
+        run(MDFS, "image", "protect", "--recursive", folder, "copies=2")
+        self.assertEqual(self.protection(path)["copies"], 1)
+        done = subprocess.run([MDFS, "image", "protect", f"{folder}/pipe", "copies=2"], capture_output=True, text=True,
+                              check=False, timeout=20)
+        self.assertEqual(done.returncode, 1)
+
+    def test_the_exit_status_says_that_copies_have_no_room(self):
+        path, data = self.image("picture", 0)
+        with self.assertRaises(OSError), open(f"{self.volume.path}/fill", "wb", buffering=0) as file:
+            while True:
+                file.write(os.urandom(1 << 20))
+        run(MDFS, "volume", "sync", self.volume.path)
+        for words in (["image", "protect", path, "copies=2"], ["disk", "rebuild", self.volume.path]):
+            done = subprocess.run([MDFS, *words], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 1, done.stdout)
+            self.assertIn("have no second copy", done.stderr)
+        os.unlink(f"{self.volume.path}/fill")
+        run(MDFS, "volume", "sync", self.volume.path)
+        run(MDFS, "disk", "rebuild", self.volume.path)
+        self.assertEqual(self.protection(path)["copied"], 100)
+        self.assertEqual(read(path), data)
+
     def test_df_of_a_protected_directory_says_what_can_be_stored_twice(self):
         larger = f"{self.volume.folder}/larger"
         with open(larger, "wb") as file:

@@ -32,7 +32,7 @@ enum ProtectFigure : std::size_t {
 };
 
 Result<mdfs_ioc_protection> ask(const std::string& path, std::uint32_t action, std::uint32_t copies) {
-  MDFS_TRY_ASSIGN(File file, File::open(path, O_RDONLY));
+  MDFS_TRY_ASSIGN(File file, File::open(path, O_RDONLY | O_NONBLOCK));  // a FIFO would wait for a writer
   mdfs_ioc_protection request{};
   request.struct_bytes = sizeof request;
   request.action = action;
@@ -51,11 +51,6 @@ nlohmann::ordered_json figures_json(const mdfs_ioc_operation& operation) {
           {"removed", operation.figures[kCopiesRemoved]},
           {"no_room", operation.figures[kCopiesWithoutRoom]},
           {"written_bytes", operation.figures[kCopiesWrittenBytes]}};
-}
-
-void print_without_room(const mdfs_ioc_operation& operation) {
-  if (operation.figures[kCopiesWithoutRoom] > 0)
-    print_out("{} extents have no second copy: no other disk has room for it\n", operation.figures[kCopiesWithoutRoom]);
 }
 
 // ---- image protect
@@ -80,7 +75,8 @@ Result<std::vector<std::string>> all_paths(const std::vector<std::string>& paths
     if (!recursive || !std::filesystem::is_directory(path, error)) continue;
     for (auto at = std::filesystem::recursive_directory_iterator(path, error);
          !error && at != std::filesystem::recursive_directory_iterator(); at.increment(error))
-      if (at->is_directory(error) || at->is_regular_file(error)) all.push_back(at->path().string());
+      if (const auto status = at->symlink_status(error); is_directory(status) || is_regular_file(status))
+        all.push_back(at->path().string());
     if (error) return from_errno(error.value(), path);
   }
   return all;
@@ -113,7 +109,22 @@ void print_result(const ProtectArguments& arguments, const std::vector<Protected
   for (const Protected& one : all)
     print_out("{}: {}{}\n", one.path, protection_text(one.now),
               arguments.dry_run && one.changes ? "; would change" : "");
-  if (ended) print_without_room(*ended);
+}
+
+// Of the paths alone: the operation is of the whole volume.
+Status outcome_of_paths(const std::vector<Protected>& all, std::uint32_t copies, const mdfs_ioc_operation& ended) {
+  for (const Protected& one : all) {
+    const std::uint64_t wanted = copies == 2 ? one.now.extents : 0;
+    if (one.now.is_image == 0 || one.now.copies != copies || one.now.copied == wanted || one.now.is_converting != 0)
+      continue;
+    if (one.now.copied > wanted) return {Errc::kCorrupt, one.path + ": second copies could not be removed"};
+    const std::string extents =
+        fmt::format("{}: {} of {} extents have no second copy", one.path, wanted - one.now.copied, wanted);
+    if (ended.figures[kCopiesWithoutRoom] > 0)
+      return {Errc::kNoSpace, extents + ": no other disk has room for it; free space, then mdfs disk rebuild"};
+    return {Errc::kCorrupt, extents + ": mdfs scrub start says what cannot be read"};
+  }
+  return {};
 }
 
 Status protect_command(const ProtectArguments& arguments) {
@@ -140,6 +151,7 @@ Status protect_command(const ProtectArguments& arguments) {
     for (Protected& one : all) {
       MDFS_TRY_ASSIGN(one.now, protection_of(one.path));
     }
+    if (ended->state == MDFS_OPERATION_DONE) outcome = outcome_of_paths(all, copies, *ended);
   }
   print_result(arguments, all, ended, paths.front());
   return outcome;
@@ -166,6 +178,9 @@ Status rebuild_command(const RebuildArguments& arguments) {
     MDFS_TRY_ASSIGN(asked.budget_bytes_s, parse_budget(arguments.budget));
   }
   const auto started = call_operation(arguments.path, asked);
+  if (!started.ok() && started.error().code == Errc::kBusy && arguments.dry_run)
+    return {Errc::kBusy,
+            arguments.path + ": copies are being made at the moment: count when mdfs disk rebuild is done"};
   if (!started.ok() && started.error().code != Errc::kBusy) return started.error();
   MDFS_TRY_ASSIGN(const mdfs_ioc_operation ended,
                   wait_for_operation(arguments.path, MDFS_OPERATION_PROTECT, kProtectWords));
@@ -177,9 +192,12 @@ Status rebuild_command(const RebuildArguments& arguments) {
     print_out("{} copies made, {} made anew in place of lost ones, {} removed; {} written\n",
               ended.figures[kCopiesMade], ended.figures[kCopiesRepaired], ended.figures[kCopiesRemoved],
               format_size(ended.figures[kCopiesWrittenBytes]));
-    print_without_room(ended);
   }
-  return operation_outcome(ended, kProtectWords);
+  MDFS_TRY(operation_outcome(ended, kProtectWords));
+  if (ended.figures[kCopiesWithoutRoom] > 0)
+    return {Errc::kNoSpace, fmt::format("{} extents have no second copy: free space on other disks, and rebuild again",
+                                        ended.figures[kCopiesWithoutRoom])};
+  return {};
 }
 
 }  // namespace

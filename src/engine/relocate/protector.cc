@@ -26,6 +26,7 @@ struct Protector::Part {
   StoredExtent from;                         // as it was looked up
   bool bad_first = false, bad_copy = false;  // not to be kept
   bool makes_first = false, makes_copy = false;
+  bool gathers = false;  // the first piece, on one disk; there is no copy
   bool drops_copy = false;
   BufferRef bytes;  // of a good piece
   format::Runs to;
@@ -239,7 +240,7 @@ Status Protector::judge(OpenObject& object, Job& job, Part& part) {
     part.state = Part::State::kChanged;
     return {};
   }
-  if (bad_disk) core_.store.note_checksum_error(*bad_disk);
+  if (bad_disk && !both) core_.store.note_checksum_error(*bad_disk);  // what is verified has been counted
   if (!found) {
     part.state = Part::State::kDamaged;
     const geometry::PagePlace place = object.page_of(part.coord);
@@ -247,37 +248,54 @@ Status Protector::judge(OpenObject& object, Job& job, Part& part) {
         {part.coord, place.page * format::kMaxPlaces + place.place, part.from.first(), bad.error()});
     return {};
   }
-  part.makes_copy = !part.from.has_copy() || (part.bad_copy && !part.bad_first);
-  part.makes_first = part.from.has_copy() && part.bad_first;
-  job.outcome.again = job.outcome.again || (part.bad_first && (!part.from.has_copy() || part.bad_copy));
+  // A piece that lies on all disks leaves none for the other one: it is gathered on one disk, and copied then.
+  const bool fills_disks = (StoredExtent::disks_of(part.from.runs) | job.gone) == ~std::uint64_t{0};
+  part.gathers = !part.from.has_copy() && fills_disks && !part.from.is_contiguous();
+  part.makes_copy = !part.gathers && (!part.from.has_copy() || (part.bad_copy && !part.bad_first));
+  part.makes_first = part.gathers || (part.from.has_copy() && part.bad_first);
+  job.outcome.again = job.outcome.again || part.gathers || (part.bad_first && (!part.from.has_copy() || part.bad_copy));
   part.state = part.makes_copy || part.makes_first ? Part::State::kOpen : Part::State::kDone;
   return {};
 }
 
-// Blocks on a disk where the piece that stays does not lie.
+// Blocks on a disk where the piece that stays does not lie: of one disk, or of several if none has room for all.
 bool Protector::place(const OpenObject& object, Job& job, Part& part) {
-  const format::Runs& kept = part.makes_first ? part.from.copy : part.from.runs;
+  const std::uint64_t taken =
+      (part.gathers ? 0 : StoredExtent::disks_of(part.makes_first ? part.from.copy : part.from.runs)) | job.gone;
+  const std::uint64_t blocks = part.from.piece_blocks();
   store::AllocationRequest request;
-  std::uint32_t left = static_cast<std::uint32_t>(part.from.piece_blocks());
-  request.avoided_disks = StoredExtent::disks_of(kept) | job.gone;
-  request.disk = part.makes_first
-                     ? static_cast<std::uint16_t>(object.placement_disk(part.coord))
-                     : object.disk_for_copy(part.coord, left, request.avoided_disks, core_.store.free_of_disks());
+  request.disk = part.makes_first ? static_cast<std::uint16_t>(object.placement_disk(part.coord))
+                                  : object.disk_for_copy(part.coord, blocks, taken, core_.store.free_of_disks());
   request.owner = part.makes_first ? object.number : object.number | kCopyOwner;
   request.policy = object.image->policy;
+  const unsigned disks = core_.store.disk_count();
+  for (unsigned i = 0; i < disks; ++i) {
+    store::AllocationRequest alone = request;
+    alone.disk = static_cast<std::uint16_t>((request.disk + i) % disks);
+    alone.avoided_disks = ~(std::uint64_t{1} << alone.disk);
+    if ((taken >> alone.disk & 1) == 0 && allocate(alone, job, blocks, part.to)) return true;
+  }
+  request.avoided_disks = taken;
+  return !part.gathers && allocate(request, job, blocks, part.to);
+}
+
+// In runs that are as long as can be had. False: there is no room, and nothing is allocated.
+bool Protector::allocate(store::AllocationRequest request, Job& job, std::uint64_t blocks, format::Runs& to) {
+  auto left = static_cast<std::uint32_t>(blocks);
   for (std::uint32_t piece = left; left > 0;) {
     request.blocks = std::min(piece, left);
     const Result<store::Run> run =
         core_.store.allocate(request, job.reservation.blocks() >= request.blocks ? &job.reservation : nullptr);
     if (run.ok()) {
-      format::append_run(part.to, *run);
+      format::append_run(to, *run);
       left -= run->blocks;
-      if (part.to.size() > format::kMaxExtentRuns) return false;
-    } else if (piece == 1) {
-      return false;
-    } else {
-      piece /= 2;
     }
+    if (to.size() > format::kMaxExtentRuns || (!run.ok() && piece == 1)) {
+      for (const store::Run& given : to) core_.store.abandon(given);
+      to.clear();
+      return false;
+    }
+    if (!run.ok()) piece /= 2;
   }
   return true;
 }
@@ -354,7 +372,7 @@ Status Protector::publish(OpenObject& object, Job& job) {
       ++job.outcome.removed;
     else if (part->from.has_copy())
       ++job.outcome.repaired;
-    else
+    else if (part->makes_copy)
       ++job.outcome.made;
   }
   return {};

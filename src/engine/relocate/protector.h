@@ -82,6 +82,7 @@ class Protector {
   Status read(OpenObject& object, Job& job);
   Status judge(OpenObject& object, Job& job, Part& part);
   bool place(const OpenObject& object, Job& job, Part& part);
+  bool allocate(store::AllocationRequest request, Job& job, std::uint64_t blocks, format::Runs& to);
   Status write(OpenObject& object, Job& job);
   Status publish(OpenObject& object, Job& job);
   template <typename Visit, typename IsOver>

@@ -131,8 +131,25 @@ class Placer {
     }
   }
 
-  // No contiguous room is left for this extent: smaller and smaller pieces, as many as its record can name.
+  // No contiguous room is left for this extent: smaller and smaller runs. If a copy is wanted they lie on one disk, as
+  // long as one has room: the copy lies on none of theirs.
   Status scatter(Staged& staged, std::uint32_t blocks) {
+    if (!is_copy() && object_.wants_copies.load(std::memory_order_relaxed)) {
+      const unsigned disks = core_.store.disk_count();
+      for (unsigned i = 0; i < disks; ++i) {
+        const auto disk = static_cast<std::uint16_t>((disk_ + i) % disks);
+        if ((avoided_ >> disk & 1) != 0) continue;
+        const Status alone =
+            Placer(core_, object_, disk, reservation_, all_disks_but(disk), piece_).scatter_over_disks(staged, blocks);
+        if (alone.ok() || alone.error().code != Errc::kNoSpace) return alone;
+        for (const store::Run& run : staged.extent.runs) core_.store.abandon(run);
+        staged.extent.runs.clear();
+      }
+    }
+    return scatter_over_disks(staged, blocks);
+  }
+
+  Status scatter_over_disks(Staged& staged, std::uint32_t blocks) {
     std::uint32_t piece = std::max(1u, blocks / 2);
     while (blocks > 0) {
       Result<store::Run> run = allocate(std::min(piece, blocks), Fallback::kMay, 0, 0);

@@ -30,6 +30,10 @@ class Counting final : public Operation {
     return {};
   }
   Result<bool> step(OperationRun& run) override {
+    if (run.record.cursor[0] == run.record.parameters[0]) {
+      --late;
+      return true;
+    }
     if (fails) return Error{Errc::kIo, "told to fail"};
     if (blocks) {
       std::unique_lock lock(mutex);
@@ -43,8 +47,10 @@ class Counting final : public Operation {
     return ++run.record.cursor[0] == run.record.parameters[0];
   }
   bool at_checkpoint() const override { return steps % checkpoint_every == 0; }
+  bool has_new_work() const override { return late > 0; }
 
   std::atomic<int> resumed{0}, steps{0};
+  std::atomic<int> late{0};  // pieces of work that are there when all has been counted
   std::atomic<bool> fails{false}, blocks{false};
   int checkpoint_every = 1;
   std::mutex mutex;
@@ -109,6 +115,17 @@ TEST_F(RunnerTest, OneRunsToItsEndAndItsFiguresStay) {
   EXPECT_EQ(status().state, MDFS_OPERATION_DONE);
   EXPECT_EQ(status().bytes_done, 3 * kMiB);
   EXPECT_EQ(counting_->resumed, 0);
+}
+
+TEST_F(RunnerTest, WorkThatWasRefusedARunOfItsOwnIsNotForgottenAtTheEnd) {
+  counting_->late = 1;
+  EXPECT_OK(operations_->start(request(1)));
+  EXPECT_TRUE(operations_->turn().worked);
+  EXPECT_TRUE(status().running());  // and nobody has seen it done
+  EXPECT_ERROR(Errc::kBusy, operations_->start(request(1)));
+  EXPECT_EQ(run_all(), 1);
+  EXPECT_EQ(counting_->late, 0);
+  EXPECT_EQ(status().state, MDFS_OPERATION_DONE);
 }
 
 TEST_F(RunnerTest, OnlyOneOfAKindRuns) {
