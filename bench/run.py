@@ -11,14 +11,14 @@ import signal
 import subprocess
 import sys
 
-from mdfsbench import (ageing, channel, cold, durable, fill, ingest, levels, life, lists, many, peers, planes, scale,
-                       scan, simulator, small, streaming, table, unequal, views, warm)
+from mdfsbench import (ageing, channel, cold, copies, durable, fill, ingest, levels, life, lists, many, peers, planes,
+                       scale, scan, simulator, small, streaming, table, unequal, views, warm)
 from mdfsbench.context import Context, Failed, Skip, machine, say
 
 GROUPS = {"warm": warm, "cold": cold, "planes": planes, "peers": peers, "many": many, "channel": channel,
           "scan": scan, "small": small, "ingest": ingest, "scale": scale, "durable": durable, "ageing": ageing,
           "levels": levels, "life": life, "streaming": streaming, "simulator": simulator, "fill": fill,
-          "unequal": unequal, "views": views, "lists": lists}
+          "unequal": unequal, "views": views, "lists": lists, "copies": copies}
 
 
 def arguments():

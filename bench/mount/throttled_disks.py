@@ -147,6 +147,13 @@ class ThrottledDisks:
         for device, rate in zip(self.paths, rates, strict=True):
             self.limiter.set(self._numbers(device), rate, iops)
 
+    def lose(self, index):
+        """The device is gone; the others keep their order."""
+        device = self.paths.pop(index)
+        self.count -= 1
+        self.limiter.set(self._numbers(device), 0, 0)
+        run("losetup", "--detach", device)
+
     def unthrottle(self):
         self.throttle(0, 0)
 

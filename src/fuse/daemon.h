@@ -19,8 +19,9 @@ using Notice = std::function<void(const std::string& line)>;
 Status run_mount(const MountOptions& options, const Notice& notice);
 
 // Unmounts, and returns when the daemon has put everything on the disks and ended; returns its last error. kBusy: files
-// are open there. A mount point whose daemon has died is cleared, with a notice.
-Status unmount(const std::string& mountpoint, const Notice& notice);
+// are open there, or written data cannot be stored; `by_force` gives such data up, with a notice. A mount point whose
+// daemon has died is cleared, with a notice.
+Status unmount(const std::string& mountpoint, bool by_force, const Notice& notice);
 
 // Waits for a second at most. kBusy: files are open there (for root; others learn it from unmount()).
 Status wait_until_free(const std::string& mountpoint);

@@ -32,14 +32,18 @@ Status when_free(const std::string& path, Unmount how) {
 // Data that cannot be written now keep a volume mounted.
 Error stays_mounted(const std::string& path, const Status& synced) {
   if (synced.error().code != Errc::kIo) return synced.error();
-  return {Errc::kBusy, fmt::format("{}: not unmounted, because data cannot be written now ({}). Nothing is lost: mdfs "
-                                   "volume status names disks with errors; then try again",
-                                   path, info(Errc::kIo).text)};
+  return {
+      Errc::kBusy,
+      fmt::format("{}: not unmounted, because written data cannot be stored now ({}): a disk returns errors, or the "
+                  "other bytes of an extent cannot be read. Nothing is lost: mdfs volume status names disks with "
+                  "errors, and the log the inodes. Write such extents whole, or delete their files; or unmount with "
+                  "--force, which loses these data",
+                  path, info(Errc::kIo).text)};
 }
 
 }  // namespace
 
-Status unmount(const std::string& mountpoint, const Notice& notice) {
+Status unmount(const std::string& mountpoint, bool by_force, const Notice& notice) {
   MDFS_TRY_ASSIGN(const std::string path, absolute_path(mountpoint));
   if (is_dead_mount(path)) {
     notice(path + ": its daemon has died; uncommitted data are lost");
@@ -58,7 +62,11 @@ Status unmount(const std::string& mountpoint, const Notice& notice) {
     synced = sync_mount(path);
     if (synced.ok() || synced.error().message() != before) notice(before);
   }
-  if (!synced.ok() && (synced.error().code != Errc::kReadOnly || !control.ok())) return stays_mounted(path, synced);
+  const bool is_told_later = !synced.ok() && synced.error().code == Errc::kReadOnly && control.ok();
+  if (!synced.ok() && !is_told_later) {
+    if (!by_force) return stays_mounted(path, synced);
+    notice(fmt::format("{}: written data that cannot be stored are lost ({})", path, synced.error().message()));
+  }
   const std::vector<MountEntry> others = other_mounts(path);
   MDFS_TRY(when_free(path, Unmount::kNow));
   if (const std::string other = place_still_mounted(others); !other.empty())

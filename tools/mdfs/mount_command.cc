@@ -141,10 +141,10 @@ Status mount_command(const MountArguments& arguments) {
 }
 
 // Nothing of ours is open on the mount when it goes. What the first step fails with is said by the second.
-Status umount_command(const std::string& place) {
+Status umount_command(const std::string& place, bool by_force) {
   MDFS_TRY(fuse::wait_until_free(place));  // a refusal does not wait for disks
   (void)sync_with_bar(place);
-  return fuse::unmount(place, print_notice);
+  return fuse::unmount(place, by_force, print_notice);
 }
 
 // Below the other options: the table of what -o takes.
@@ -191,7 +191,10 @@ void add_mount_commands(CLI::App& app, Action& action) {
   const auto place = std::make_shared<std::string>();
   command = app.add_subcommand("umount", "Unmount a volume, and return when all data are on the disks");
   command->add_option("DIR", *place, "Mount point")->required();
-  command->callback([place, &action] { action = [place] { return umount_command(*place); }; });
+  const auto by_force = std::make_shared<bool>(false);
+  command->add_flag("--force", *by_force, "Unmount also if written data cannot be stored: they are lost");
+  command->callback(
+      [place, by_force, &action] { action = [place, by_force] { return umount_command(*place, *by_force); }; });
 }
 
 int mount_helper(int argc, char** argv) {

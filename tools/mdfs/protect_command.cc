@@ -75,7 +75,8 @@ Result<std::vector<std::string>> all_paths(const std::vector<std::string>& paths
     if (!recursive || !std::filesystem::is_directory(path, error)) continue;
     for (auto at = std::filesystem::recursive_directory_iterator(path, error);
          !error && at != std::filesystem::recursive_directory_iterator(); at.increment(error))
-      if (const auto status = at->symlink_status(error); is_directory(status) || is_regular_file(status))
+      if (const auto type = at->symlink_status(error).type();
+          type == std::filesystem::file_type::directory || type == std::filesystem::file_type::regular)
         all.push_back(at->path().string());
     if (error) return from_errno(error.value(), path);
   }

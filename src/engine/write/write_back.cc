@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "base/checked.h"
+#include "base/log.h"
 
 namespace mdfs::engine {
 
@@ -283,6 +284,12 @@ void WriteBack::run() {
   }
 }
 
+namespace {
+
+bool is_unreadable(const Error& error) { return error.code == Errc::kCorrupt || error.code == Errc::kMissingDisk; }
+
+}  // namespace
+
 std::vector<CacheBlockPtr> WriteBack::dirty_before(OpenObject& object, std::int64_t since_ns) {
   std::vector<CacheBlockPtr> blocks;
   {
@@ -321,13 +328,18 @@ Status WriteBack::write_blocks(OpenObject& object, std::vector<CacheBlockPtr> bl
     one.bytes = bytes_to_write(object, *one.block);
   }
   while (!open.empty()) {
+    Status unreadable;  // the rest of some extents; the others are written
     for (std::size_t begin = 0; begin < open.size();) {
       std::vector<CacheBlockPtr> batch;
       for (std::size_t bytes = 0; begin < open.size() && bytes < core_.batch_bytes() && batch.size() < kMaxBatchBlocks;
            bytes += open[begin++].bytes)
         batch.push_back(open[begin].block);
-      MDFS_TRY(write_batch(object, std::move(batch)));
+      Status written = write_batch(object, std::move(batch));
+      if (written.ok()) continue;
+      if (!is_unreadable(written.error())) return written;
+      if (unreadable.ok()) unreadable = std::move(written);
     }
+    if (!unreadable.ok()) return unreadable;
     // Blocks that others had locked, or that changed before they could be locked.
     std::vector<Open> rest;
     for (const Open& one : open) {
@@ -382,6 +394,7 @@ Status WriteBack::write_back_all(std::int64_t at_least_age_ns) {
     }
     Status status = write_back(*object, at_least_age_ns > 0 ? now - at_least_age_ns : kWhenever);
     if (status.ok()) continue;
+    spdlog::warn("inode {}: written data cannot be stored now: {}", object->number, status.error().message());
     // The next caller that asks for this object gets the error as well.
     const std::lock_guard lock(object->state_mutex);
     if (!object->error) object->error = status.error();

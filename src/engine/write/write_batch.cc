@@ -130,10 +130,11 @@ Status WriteBack::write_at_once(OpenObject& object, std::vector<CacheBlockPtr> b
   std::vector<CacheBlockPtr> in_parts, not_taken;
   if (object.may_have_strips && way == Way::kStripsWhereWorth) MDFS_TRY(take_parts(object, blocks, in_parts));
   MDFS_TRY(leave_inline(object, blocks));
-  MDFS_TRY(load_rest(object, blocks));
+  // What cannot be read keeps the extents dirty that need it, and no others.
+  Status loaded = load_rest(object, blocks);
   Batch batch;
   lock_all(object, blocks, in_parts, batch);
-  if (batch.whole.extents.empty() && batch.in_parts.extents.empty()) return {};
+  if (batch.whole.extents.empty() && batch.in_parts.extents.empty()) return loaded;
 
   const bool has_first = std::any_of(batch.whole.extents.begin(), batch.whole.extents.end(),
                                      [](const Staged& staged) { return staged.index == 0; });
@@ -164,8 +165,8 @@ Status WriteBack::write_at_once(OpenObject& object, std::vector<CacheBlockPtr> b
     blocks.insert(blocks.end(), in_parts.begin(), in_parts.end());
     return write_at_once(object, std::move(blocks), Way::kWhole);
   }
-  if (!status.ok() || not_taken.empty()) return status;
-  return write_at_once(object, std::move(not_taken), Way::kWhole);
+  if (status.ok() && !not_taken.empty()) status = write_at_once(object, std::move(not_taken), Way::kWhole);
+  return status.ok() ? std::move(loaded) : status;
 }
 
 std::uint64_t WriteBack::size_to_publish(const OpenObject& object, const Batch& batch) {
