@@ -28,7 +28,9 @@ struct Protector::Part {
   bool makes_first = false, makes_copy = false;
   bool gathers = false;  // the first piece, on one disk; there is no copy
   bool drops_copy = false;
-  BufferRef bytes;  // of a good piece
+  BufferRef bytes;       // of a good piece
+  bool is_read = false;  // `bytes` are those of the piece that stays
+  bool stays_by_copy() const { return from.has_copy() && bad_first; }
   format::Runs to;
   enum class State : std::uint8_t { kOpen, kNoRoom, kDamaged, kReady, kChanged, kDone } state = State::kOpen;
 };
@@ -192,8 +194,21 @@ Status Protector::run_batch(OpenObject& object, Job& job) {
   return status;
 }
 
+// Of all extents at once the piece that stays. What that does not read is read one by one.
 Status Protector::read(OpenObject& object, Job& job) {
-  for (Part& part : job.parts) MDFS_TRY(judge(object, job, part));
+  std::vector<Segment> segments;
+  for (Part& part : job.parts) {
+    if (part.drops_copy) continue;
+    const std::uint64_t bytes = part.from.piece_blocks() * object.block_size;
+    part.bytes = core_.cache.acquire(bytes, Use::kBrief);
+    append_segments(part.stays_by_copy() ? part.from.copy : part.from.runs, object.block_size, 0, bytes,
+                    part.bytes.data(), 0, segments);
+  }
+  const bool all_read = read_all(core_.store, segments, core_.options.largest_request_bytes).ok();
+  for (Part& part : job.parts) {
+    part.is_read = all_read && part.bytes && holds(part.from, part.bytes.bytes());
+    MDFS_TRY(judge(object, job, part));
+  }
   return {};
 }
 
@@ -204,12 +219,12 @@ Status Protector::judge(OpenObject& object, Job& job, Part& part) {
     return {};
   }
   const bool both = job.request.verifies && part.from.has_copy();
-  part.bytes = core_.cache.acquire(part.from.piece_blocks() * object.block_size, Use::kBrief);
   // The piece that stays is read first, and the other one only if it is to be verified, or nothing else is left.
   Status bad = Error{Errc::kCorrupt, "no piece"};
   bool found = false;
   std::optional<unsigned> bad_disk;
   const auto try_piece = [&](bool copy) {
+    if (copy == part.stays_by_copy() && std::exchange(part.is_read, false)) return found = true;
     const StoredExtent piece = copy ? part.from.by_copy() : part.from;
     const Status status = read_piece(core_, piece, part.bytes.bytes());
     found = found || status.ok();
@@ -223,7 +238,7 @@ Status Protector::judge(OpenObject& object, Job& job, Part& part) {
     return false;
   };
   if (part.from.has_copy()) {
-    const bool copy_first = part.bad_first;
+    const bool copy_first = part.stays_by_copy();
     const bool one = try_piece(copy_first);
     if (!one) (copy_first ? part.bad_copy : part.bad_first) = true;
     // The last good bytes stay in the buffer: after a failed second read the first one is read again.
