@@ -9,7 +9,7 @@ import unittest
 import numpy
 
 import harness
-from harness import MDFS, Mounted, make_image, run, write_all
+from harness import MDFS, Mounted, make_image, read_all, run, write_all
 
 EXTENT = 64
 
@@ -120,6 +120,41 @@ class Lost(unittest.TestCase):
         for image in kept:
             self.assertEqual(harness.read_all(f"{image}@/win/l1.raw"), means[image])
             self.assertEqual(json.loads(run(MDFS, "image", "levels", "--json", image))["levels"][0]["built"], 1)
+
+    def leveled(self, codec, protected):
+        """The path of an image of 8 x 8 extents with a stored level of 4 x 4, and the samples of both."""
+        path = f"{self.volume.path}/{codec}"
+        run(MDFS, "image", "create", "--shape", f"{8 * EXTENT}x{8 * EXTENT}", "--extent", f"{EXTENT}x{EXTENT}",
+            "--type", "u8", "--codec", codec, "--levels", "1", path)
+        if protected:
+            run(MDFS, "image", "protect", path, "copies=2")
+        samples = numpy.random.default_rng(24).integers(1, 200, (8 * EXTENT, 8 * EXTENT), numpy.uint8)
+        write_all(path, samples.tobytes())
+        level = numpy.frombuffer(read_all(f"{path}@/win/l1.raw"), numpy.uint8).reshape(4 * EXTENT, 4 * EXTENT)
+        run(MDFS, "volume", "sync", self.volume.path)
+        return path, samples, level
+
+    def test_a_list_of_lost_levels_alone_is_no_loss(self):
+        path, _, _ = self.leveled("zstd", True)
+        self.lose_disk(1)
+        for words in ((), ("--json",)):
+            done = subprocess.run([MDFS, "volume", "lost", *words, self.volume.path], capture_output=True, text=True,
+                                  check=False)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertIn(f"{path} (level 1)", done.stdout)
+        self.assertEqual([file["level"] for file in json.loads(done.stdout)["files"]], [1])
+        text = run(MDFS, "volume", "lost", self.volume.path).splitlines()
+        self.assertEqual(text[-1], "no file is lost: MDFS computes the listed levels from their images")
+
+    def test_a_list_of_levels_and_files_counts_the_files(self):
+        make_image(f"{self.volume.path}/plain (level 1)", [8 * EXTENT, 8 * EXTENT], extent=(EXTENT, EXTENT))
+        write_all(f"{self.volume.path}/plain (level 1)", os.urandom((8 * EXTENT) ** 2))
+        self.leveled("zstd", True)
+        self.lose_disk(1)
+        files = self.lost(3)["files"]
+        self.assertEqual(sorted((file["level"] or 0, *file["paths"]) for file in files),
+                         [(0, f"{self.volume.path}/plain (level 1)"), (1, f"{self.volume.path}/zstd (level 1)")])
+        self.assertIn(" 1 file cannot be read completely", self.error_of("volume", "lost", self.volume.path)[1])
 
     def test_a_scrub_counts_what_is_not_there(self):
         self.fill()

@@ -45,15 +45,17 @@ Status find_names(const std::string& top, InodeNames& names, std::uint64_t most)
   if (names.empty()) return {};
   MDFS_TRY(walk_below(top, most, [&](const FTSENT& entry) {
     if (const auto wanted = names.find(entry.fts_statp->st_ino); wanted != names.end())
-      wanted->second.emplace_back(entry.fts_path);
+      wanted->second.paths.emplace_back(entry.fts_path);
   }));
-  if (std::all_of(names.begin(), names.end(), [](const auto& name) { return !name.second.empty(); })) return {};
+  if (std::all_of(names.begin(), names.end(), [](const auto& name) { return !name.second.paths.empty(); })) return {};
   return walk_below(top, most, [&](const FTSENT& entry) {
     if (entry.fts_info != FTS_F) return;
     const auto levels = image_levels(entry.fts_path);
     for (std::uint32_t i = 0; levels.ok() && i < levels->count; ++i)
-      if (const auto wanted = names.find(levels->levels[i].inode); wanted != names.end())
-        wanted->second.push_back(fmt::format("{} (level {})", entry.fts_path, i + 1));
+      if (const auto wanted = names.find(levels->levels[i].inode); wanted != names.end()) {
+        wanted->second.paths.push_back(fmt::format("{} (level {})", entry.fts_path, i + 1));
+        wanted->second.level = i + 1;
+      }
   });
 }
 

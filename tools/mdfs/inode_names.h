@@ -11,8 +11,12 @@
 
 namespace mdfs::tools {
 
-// The requested inodes, each with the paths found; an inode without a name below the directory has none.
-using InodeNames = std::map<std::uint64_t, std::vector<std::string>>;
+struct InodeName {
+  std::vector<std::string> paths;  // none: the inode has no name below the directory
+  std::uint32_t level = 0;         // 1 or more: the inode is this stored level of the image with these paths
+};
+// By inode, those that are requested.
+using InodeNames = std::map<std::uint64_t, InodeName>;
 
 // Fills in the paths, in the order of the walk, which stays on the file system of `top` and ends after `most` entries.
 // A stored level of an image has the image's path and its own number: "scan (level 2)". Images are asked for theirs if

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -40,19 +41,27 @@ void print_json(const mdfs_ioc_volume& volume, const LostFiles& all, const Inode
   json["files_looked_at"] = all.looked_at;
   json["unreadable_items"] = all.unreadable_items;
   json["files"] = nlohmann::ordered_json::array();
-  for (const auto& [inode, lost] : all.files)
+  for (const auto& [inode, lost] : all.files) {
+    const InodeName& name = names.at(inode);
     json["files"].push_back({{"inode", inode},
-                             {"paths", names.at(inode)},
+                             {"paths", name.paths},
+                             {"level", name.level > 0 ? nlohmann::ordered_json(name.level) : nlohmann::ordered_json()},
                              {"lost_bytes", lost.lost_bytes},
                              {"stored_bytes", lost.stored_bytes},
                              {"disks", disk_numbers(lost.disks)}});
+  }
   print_out("{}\n", dump_json(json));
+}
+
+// Those that are no levels, which MDFS computes from their images.
+std::size_t count_files(const InodeNames& names) {
+  return std::count_if(names.begin(), names.end(), [](const auto& name) { return name.second.level == 0; });
 }
 
 void print_text(const mdfs_ioc_volume& volume, const LostFiles& all, const InodeNames& names) {
   for (const auto& [inode, lost] : all.files) {
     std::string paths;
-    for (const std::string& path : names.at(inode)) paths += (paths.empty() ? "" : ", also ") + printable(path);
+    for (const std::string& path : names.at(inode).paths) paths += (paths.empty() ? "" : ", also ") + printable(path);
     if (paths.empty()) paths = fmt::format("inode {} (no name)", inode);
     print_out("{}: {} of {} stored are on disk {}\n", paths, format_size(lost.lost_bytes),
               format_size(lost.stored_bytes), fmt::join(disk_numbers(lost.disks), ", "));
@@ -61,6 +70,8 @@ void print_text(const mdfs_ioc_volume& volume, const LostFiles& all, const Inode
   if (all.files.empty())
     print_out("{}\n",
               all.disks == 0 ? "no disk is missing or has failed" : "no file has data on missing or failed disks");
+  else if (count_files(names) == 0 && all.unreadable_items == 0)
+    print_out("no file is lost: MDFS computes the listed levels from their images\n");
   if (all.unreadable_items > 0)
     print_out("{} parts of the tree cannot be read, so more files may be affected: run mdfsck\n", all.unreadable_items);
 }
@@ -75,9 +86,9 @@ Status lost_command(const LostArguments& arguments) {
     print_json(volume, all, names);
   else
     print_text(volume, all, names);
-  if (all.files.empty() && all.unreadable_items == 0) return {};
-  return {Errc::kMissingDisk,
-          fmt::format("{} file{} cannot be read completely", all.files.size(), all.files.size() == 1 ? "" : "s")};
+  const std::size_t files = count_files(names);
+  if (files == 0 && all.unreadable_items == 0) return {};
+  return {Errc::kMissingDisk, fmt::format("{} file{} cannot be read completely", files, files == 1 ? "" : "s")};
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ InodeNames names_of(const mdfs_ioc_operation& operation, const std::string& path
 // One of its names; empty if there is none.
 std::string name_of(const InodeNames& names, std::uint64_t inode) {
   const auto found = names.find(inode);
-  return found == names.end() || found->second.empty() ? std::string() : found->second.front();
+  return found == names.end() || found->second.paths.empty() ? std::string() : found->second.paths.front();
 }
 
 // Disks that the volume has now, with their state.
