@@ -38,7 +38,6 @@ struct Core {
         background(1),
         zeroed_disks(the_options.zeros_for_lost && the_store.read_only() ? the_store.lost_disks() : 0) {}
 
-  bool is_zeroed(unsigned disk) const { return disk < MDFS_MAX_DISKS && (zeroed_disks >> disk & 1) != 0; }
   std::size_t dirty_limit_bytes() const { return std::min(cache.limit_bytes() / 2, kMostDirty); }
   //  No read or write came for a while, and few bytes are dirty: the disks have time for relocation in the background.
   bool is_quiet() const {

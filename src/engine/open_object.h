@@ -115,6 +115,9 @@ class OpenObject : public std::enable_shared_from_this<OpenObject> {
   // Extents of the image that are written from now on get a second copy. Changes while writers are at work: an extent
   // may get a copy, or lack one, until Protector has seen it.
   std::atomic<bool> wants_copies{false};
+  // A stored level: the volume computes from its image what cannot be read. Bytes on a lost disk are therefore an
+  // error, also where lost bytes of other objects read as zeros. Set before the first read.
+  std::atomic<bool> is_level{false};
   std::atomic<std::uint64_t> size{0};  // bytes; grows while the changed extent is locked, shrinks under `range_lock`
   // The tree has been searched for records beyond the end, which this version never writes. Done before the object
   // first grows.

@@ -63,16 +63,6 @@ std::unique_ptr<views::View> decoded_chunk(volume::Volume& volume, const NodeSpe
   return std::make_unique<views::ZarrChunk>(volume, spec.ino, level.image, of, pool, owner);
 }
 
-// Null if the chunk is shown as a plain frame.
-Result<std::shared_ptr<views::View>> stored_chunk(volume::Volume& volume, const NodeSpec& spec,
-                                                  const Geometry& geometry, const ShowsPlain& plain,
-                                                  const engine::Stop& stop) {
-  MDFS_TRY_ASSIGN(auto stored, views::open_stored_chunk(volume, spec.ino, spec.zarr.level,
-                                                        views::extent_of(geometry, spec.zarr), stop));
-  if (plain(stored != nullptr, codec::plain_frame_bytes(geometry.extent_bytes()))) stored.reset();
-  return stored;
-}
-
 // The numbers of entries of a directory of chunks, from `next` on, at most `limit`.
 Result<std::vector<std::uint64_t>> numbers_from(volume::Volume& volume, const Geometry& geometry, const NodeSpec& spec,
                                                 std::uint64_t next, std::size_t limit, const engine::Stop& stop) {
@@ -176,8 +166,10 @@ Result<std::uint64_t> zarr_file_size(volume::Volume& volume, const NodeSpec& spe
   if (spec.zarr.kind == ZarrKind::kArrayMetadata) return views::zarr_array_json(level.geometry).size();
   if (!has_frames(level.geometry)) return level.geometry.extent_bytes();
   if (!views::is_inside(level.geometry, spec.zarr)) return std::uint64_t{0};
-  MDFS_TRY_ASSIGN(const auto stored, stored_chunk(volume, spec, level.geometry, plain, is_stopped));
-  return stored ? stored->size_bytes() : codec::plain_frame_bytes(level.geometry.extent_bytes());
+  const std::uint64_t plain_bytes = codec::plain_frame_bytes(level.geometry.extent_bytes());
+  MDFS_TRY_ASSIGN(const auto frame,
+                  volume.pin_frame(spec.ino, spec.zarr.level, views::extent_of(level.geometry, spec.zarr), is_stopped));
+  return plain(frame != nullptr, plain_bytes) ? plain_bytes : frame->size_bytes();
 }
 
 Result<std::shared_ptr<views::View>> open_zarr_file(volume::Volume& volume, const NodeSpec& spec,
@@ -194,8 +186,10 @@ Result<std::shared_ptr<views::View>> open_zarr_file(volume::Volume& volume, cons
   } else if (!has_frames(geometry)) {
     view = decoded_chunk(volume, spec, level, pool, owner);
   } else {
-    MDFS_TRY_ASSIGN(view, stored_chunk(volume, spec, geometry, plain, stop));
-    if (!view) view = std::make_shared<views::PlainChunk>(decoded_chunk(volume, spec, level, pool, owner));
+    MDFS_TRY_ASSIGN(
+        view, views::open_stored_chunk(volume, spec.ino, spec.zarr.level, views::extent_of(geometry, spec.zarr), stop));
+    if (plain(view != nullptr, codec::plain_frame_bytes(geometry.extent_bytes())))
+      view = std::make_shared<views::PlainChunk>(decoded_chunk(volume, spec, level, pool, owner));
   }
   return view;
 }

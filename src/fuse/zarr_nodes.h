@@ -50,7 +50,7 @@ NodeSpec staged_spec(std::shared_ptr<StagedFile> file);
 // True if the chunk of an image with a codec is shown as a plain frame of this size, even though it may be stored as a
 // frame (NodeTable::shows_plain).
 using ShowsPlain = std::function<bool(bool is_stored, std::uint64_t plain_bytes)>;
-// Exact. The node exists.
+// Exact, but for a damaged frame of a level: only open_zarr_file() reads it, and shows a plain frame. The node exists.
 Result<std::uint64_t> zarr_file_size(volume::Volume& volume, const NodeSpec& spec, const ShowsPlain& plain);
 // The node exists, or did a moment ago: kNotFound if the image has become smaller.
 // Computed chunks of levels count against `owner` in the pool.

@@ -29,6 +29,12 @@ class StoredChunk final : public View {
 Result<std::shared_ptr<View>> open_stored_chunk(volume::Volume& volume, volume::Ino image, unsigned level,
                                                 const geometry::Coord& extent, const engine::Stop& stop) {
   MDFS_TRY_ASSIGN(auto frame, volume.pin_frame(image, level, extent, stop));
+  if (frame && level > 0) {  // the whole frame is read and verified at once, and cached
+    std::byte first{};
+    const Status read = frame->read(0, {&first, 1}, stop);
+    if (!read.ok() && read.error().code == Errc::kCancelled) return read.error();
+    if (!read.ok()) frame.reset();
+  }
   if (!frame) return std::shared_ptr<View>();
   return std::shared_ptr<View>(std::make_shared<StoredChunk>(std::move(frame)));
 }

@@ -12,8 +12,9 @@
 
 namespace mdfs::views {
 
-// The stored frame, unmodified; null if the extent is not stored as one frame now (Volume::pin_frame). The view keeps
-// its frame, in spite of later writes.
+// The stored frame, unmodified; null if the extent is not stored as one frame now (Volume::pin_frame), or is one of a
+// level that cannot be read: a reader of its samples gets them all the same. The view keeps its frame, in spite of
+// later writes.
 Result<std::shared_ptr<View>> open_stored_chunk(volume::Volume& volume, volume::Ino image, unsigned level,
                                                 const geometry::Coord& extent, const engine::Stop& stop);
 

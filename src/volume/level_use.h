@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "engine/open_object.h"
 #include "volume/inode_table.h"
 #include "volume/open_objects.h"
 
@@ -13,6 +14,7 @@ class LevelUse {
   static Result<LevelUse> begin(InodeTable& table, OpenObjects& open_objects, Ino object) {
     LevelUse level(table, open_objects, table.pin(object));
     MDFS_TRY_ASSIGN(level.use_, open_objects.use(*level.pin_));
+    (*level.use_).is_level = true;
     return level;
   }
   LevelUse(LevelUse&& other) noexcept = default;

@@ -322,7 +322,8 @@ class Volume {
   // Pins the present state of the window, to be read in parts (PinnedWindow).
   virtual Result<std::unique_ptr<PinnedWindow>> pin_window(Ino ino, const geometry::Window& window) = 0;
   // The frame of an extent of the image (level 0) or of a stored level. Null if the extent is not stored as one frame
-  // now: dirty or in strips, a hole, not built, in an image without a codec, or outside of the grid.
+  // now: dirty or in strips, a hole, not built, in an image without a codec, or outside of the grid. Null also for an
+  // extent of a level on a lost disk, which read_level() may leave to its caller.
   virtual Result<std::unique_ptr<PinnedFrame>> pin_frame(Ino ino, unsigned level, const geometry::Coord& extent,
                                                          const engine::Stop& stop) = 0;
   virtual Status write_window(Ino ino, const geometry::Window& window, const engine::WindowSource& from,

@@ -2,14 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 import errno
 import json
+import mmap
 import os
+import pathlib
 import subprocess
+import sys
 import unittest
 
 import numpy
 
 import harness
 from harness import MDFS, Mounted, make_image, read_all, run, write_all
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from zarr_reader import ZarrArray  # noqa: E402  the path comes first
 
 EXTENT = 64
 
@@ -134,6 +140,37 @@ class Lost(unittest.TestCase):
         run(MDFS, "volume", "sync", self.volume.path)
         return path, samples, level
 
+    def views_of_level(self, path, has_known_sizes=True):
+        """What each view with samples of the level reads as. The chunks of ome.zarr are as large as stat says, after
+        they are open or, with known sizes, always."""
+        found = {}
+        chunks = ZarrArray(f"{path}@/ome.zarr/1")
+        for key in chunks.keys():
+            size = os.stat(chunks.file_of(key)).st_size
+            with open(chunks.file_of(key), "rb") as file:
+                data = file.read()
+                self.assertEqual(len(data), size if has_known_sizes else os.fstat(file.fileno()).st_size)
+            found[key] = chunks.decoded(data).tobytes()
+        for name in ("win/l1.raw", "win/l1,y64+64.png", "win/l2.raw", f"{os.path.basename(path)}.tif",
+                     "dz_files/8/0_0.jpg", "iiif/full/256,256/0/default.jpg"):
+            found[name] = read_all(f"{path}@/{name}")
+        return found
+
+    def test_every_view_computes_what_a_level_of_a_whole_image_has_on_the_missing_disk(self):
+        images = [self.leveled(codec, True) for codec in ("zstd", "raw")]
+        expected = {path: self.views_of_level(path) for path, _, _ in images}
+        self.lose_disk(1)
+        for options in ("cache=64M", "cache=64M,ro", "cache=64M,errors=zero,ro"):
+            self.volume.unmount()
+            self.volume.mount(options, [self.volume.disks[0], self.volume.disks[2]])
+            listed = [name for file in self.lost(0)["files"] for name in file["paths"]]
+            for path, samples, _ in images:
+                with self.subTest(options=options, path=path):
+                    self.assertIn(f"{path} (level 1)", listed)
+                    self.assertEqual(read_all(path), samples.tobytes())
+                    found = self.views_of_level(path)
+                    self.assertEqual([name for name in expected[path] if found[name] != expected[path][name]], [])
+
     def test_a_list_of_lost_levels_alone_is_no_loss(self):
         path, _, _ = self.leveled("zstd", True)
         self.lose_disk(1)
@@ -155,6 +192,51 @@ class Lost(unittest.TestCase):
         self.assertEqual(sorted((file["level"] or 0, *file["paths"]) for file in files),
                          [(0, f"{self.volume.path}/plain (level 1)"), (1, f"{self.volume.path}/zstd (level 1)")])
         self.assertIn(" 1 file cannot be read completely", self.error_of("volume", "lost", self.volume.path)[1])
+
+    def test_with_errors_zero_a_level_has_zeros_where_the_image_has(self):
+        for codec in ("zstd", "raw"):
+            path, samples, level = self.leveled(codec, False)
+            layout = json.loads(run(MDFS, "image", "layout", "--json", path))
+            lost = numpy.zeros(samples.shape, bool)
+            for y, x in [row["index"] for row in layout["extents"] if row["disk"] == 1]:
+                lost[y * EXTENT:(y + 1) * EXTENT, x * EXTENT:(x + 1) * EXTENT] = True
+            self.lose_disk(1, "cache=64M,errors=zero,ro")
+            chunks = ZarrArray(f"{path}@/ome.zarr/1")
+            for name, read in (("win", numpy.frombuffer(read_all(f"{path}@/win/l1.raw"), numpy.uint8)),
+                               ("zarr", chunks.read())):
+                with self.subTest(codec=codec, view=name):
+                    read = read.reshape(level.shape)
+                    numpy.testing.assert_array_equal(read[~lost[::2, ::2]], level[~lost[::2, ::2]])
+                    self.assertTrue(((read == level) | (read == 0)).all())
+                    self.assertTrue((read == 0).any())
+            self.volume.unmount()
+            os.rename(f"{self.volume.folder}/away/disk", self.volume.disks[1])
+            self.volume.mount()
+
+    def test_every_view_of_a_level_with_damaged_extents_reads_as_it_was(self):
+        paths = [self.leveled(codec, True)[0] for codec in ("zstd", "raw")]
+        expected = {path: self.views_of_level(path) for path in paths}
+        stored = [read_all(f"{path}@/ome.zarr/1/c/{key}") for path in paths for key in ("0/0", "1/2", "3/3")]
+        self.volume.unmount()
+        damaged = 0
+        for disk in self.volume.disks:
+            with open(disk, "r+b") as file, mmap.mmap(file.fileno(), 0) as blocks:
+                for chunk in stored:
+                    at = blocks.find(chunk[:200])
+                    if at >= 0:
+                        blocks[at + 100] ^= 1
+                        damaged += 1
+        self.assertEqual(damaged, len(stored))
+        for options in ("cache=64M,ro", "cache=64M", "cache=64M,ro"):  # the second one repairs
+            self.volume.mount(options)
+            for path in paths:
+                with self.subTest(options=options, path=path):
+                    found = self.views_of_level(path, has_known_sizes=False)
+                    self.assertEqual([name for name in expected[path] if found[name] != expected[path][name]], [])
+            self.volume.unmount()
+        self.volume.mount()
+        for path in paths:
+            self.assertEqual(read_all(f"{path}@/ome.zarr/1/c/0/0"), stored[3 * paths.index(path)])
 
     def test_a_scrub_counts_what_is_not_there(self):
         self.fill()

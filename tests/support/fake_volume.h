@@ -110,11 +110,12 @@ class FakeVolume final : public volume::Volume {
     return false;
   }
   Result<std::unique_ptr<volume::PinnedWindow>> pin_window(volume::Ino ino, const geometry::Window& window) override;
-  // No extent is stored as a frame.
+  // No extent is stored as a frame, until the test says how to make one.
   Result<std::unique_ptr<volume::PinnedFrame>> pin_frame(volume::Ino, unsigned, const geometry::Coord&,
                                                          const engine::Stop&) override {
-    return std::unique_ptr<volume::PinnedFrame>();
+    return make_frame_ ? make_frame_() : nullptr;
   }
+  void make_frames(std::function<std::unique_ptr<volume::PinnedFrame>()> make) { make_frame_ = std::move(make); }
   // From now on reads of windows that are pinned end with the error of ESTALE.
   void give_up_pinned() { ++given_up_; }
   using Volume::write_window;
@@ -162,6 +163,7 @@ class FakeVolume final : public volume::Volume {
   std::vector<std::uint64_t> sample_offsets(const Inode& inode, const geometry::Window& window) const;
 
   std::function<void()> before_window_write_;
+  std::function<std::unique_ptr<volume::PinnedFrame>()> make_frame_;
   std::function<Status(const engine::Stop&)> before_layout_;
   unsigned given_up_ = 0;
   std::mutex mutex_;  // guards everything below

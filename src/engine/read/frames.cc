@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/read/frames.h"
 
-#include <algorithm>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -58,9 +57,9 @@ Result<std::shared_ptr<StoredFrame>> Frames::find(OpenObject& object, const geom
   }
   MDFS_TRY_ASSIGN(MappedExtent stored, core_.extent_map.extent(object, extent, false));
   if (!stored.has_record() || !stored.parts.empty()) return none;
-  const format::Runs& runs = stored.record.runs;
-  if (std::any_of(runs.begin(), runs.end(), [&](const store::Run& run) { return core_.is_zeroed(run.disk); }))
-    return none;
+  // The caller makes the frame of such bytes: of a level by computing them, of other objects of zeros.
+  const std::uint64_t made_by_caller = object.is_level ? core_.store.lost_disks() : core_.zeroed_disks;
+  if ((format::StoredExtent::disks_of(stored.record.runs) & made_by_caller) != 0) return none;
   // In time: freed blocks are pending free for two commits.
   std::vector<store::Run> held;
   stored.append_runs(held);

@@ -44,7 +44,8 @@ class Frames {
  public:
   Frames(Core& core, Loader& loader) : core_(core), loader_(loader) {}
 
-  // Null: the extent has dirty bytes, bytes in strips, no record, or is stored raw or on a lost disk.
+  // Null: the extent has dirty bytes, bytes in strips, no record, is stored raw, or lies on a lost disk of which bytes
+  // read as zeros or the object is a level.
   Result<std::shared_ptr<StoredFrame>> find(OpenObject& object, const geometry::Coord& extent, const Stop& stop);
   // Bytes [offset, offset + into.size()), which lie within the frame (abort). Verified when they come from a disk.
   Status read(StoredFrame& frame, std::uint64_t offset, MutableBytes into, const Stop& stop);

@@ -16,7 +16,7 @@ Status LoadOperation::verify(const Fetch& fetch) const {
   if (!object_.is_image()) {
     for (const std::uint32_t part : fetch.parts) {
       const std::optional<format::BlockPlace> place = fetch.cell.find(part);
-      if (!place || core_.is_zeroed(place->address.disk)) continue;
+      if (!place || is_zeroed(place->address.disk)) continue;
       const ConstBytes block(fetch.stored.data() + std::size_t{part} * object_.block_size, object_.block_size);
       if (crc32c(block) != place->crc32c)
         return damage(fetch,
@@ -49,7 +49,7 @@ unsigned LoadOperation::disk_of(const Fetch& fetch) {
 Status LoadOperation::verify_strips(const Fetch& fetch) const {
   for (const Fetch::Piece& piece : fetch.pieces) {
     const StripPart& part = fetch.extent.parts[piece.part];
-    if (core_.is_zeroed(part.run().disk)) continue;
+    if (is_zeroed(part.run().disk)) continue;
     for (std::uint32_t i = 0; i < piece.blocks; ++i) {
       const ConstBytes block(fetch.strips.data() + piece.at + std::size_t{i} * object_.block_size, object_.block_size);
       if (!part.stored.matches_part(piece.first_block + i, block))

@@ -29,7 +29,7 @@ std::size_t cell_buffer_bytes(const OpenObject& object, std::size_t bytes) {
 }  // namespace
 
 LoadOperation::LoadOperation(Core& core, OpenObject& object, const Loaded* loaded)
-    : core_(core), object_(object), loaded_(loaded) {}
+    : core_(core), object_(object), zeroed_disks_(object.is_level ? 0 : core.zeroed_disks), loaded_(loaded) {}
 
 void LoadOperation::keep(const std::shared_ptr<OpenObject>& object, ByteBudget::Share share) {
   kept_object_ = object;
@@ -137,12 +137,11 @@ Status LoadOperation::look_up(Fetch& fetch, bool fresh) {
 void LoadOperation::choose_piece(Fetch& fetch) const {
   StoredExtent& record = fetch.extent.record;
   if (!record.has_copy()) return forget_zeroed(record);
-  const std::uint64_t zeroed = core_.zeroed_disks;
-  const std::uint64_t absent = core_.absent_disks.load(std::memory_order_relaxed) | zeroed;
+  const std::uint64_t absent = core_.absent_disks.load(std::memory_order_relaxed) | zeroed_disks_;
   const std::uint64_t first = StoredExtent::disks_of(record.runs), second = StoredExtent::disks_of(record.copy);
   bool by_copy = fetch.prefers_copy;
   if ((first & absent) != 0 || (second & absent) != 0) by_copy = (first & absent) != 0 && (second & absent) == 0;
-  const bool has_zeros = ((by_copy ? first : second) & zeroed) != 0;  // the other piece, which is no better then
+  const bool has_zeros = ((by_copy ? first : second) & zeroed_disks_) != 0;  // the other piece, which is no better then
   if (fetch.tries % 2 == 1 && !has_zeros) by_copy = !by_copy;
   if (by_copy) record = record.by_copy();
   forget_zeroed(record);
@@ -150,9 +149,7 @@ void LoadOperation::choose_piece(Fetch& fetch) const {
 
 // As if it had never been written, under its strips.
 void LoadOperation::forget_zeroed(StoredExtent& record) const {
-  if (std::any_of(record.runs.begin(), record.runs.end(),
-                  [&](const store::Run& run) { return core_.is_zeroed(run.disk); }))
-    record.runs.clear();
+  if ((StoredExtent::disks_of(record.runs) & zeroed_disks_) != 0) record.runs.clear();
 }
 
 std::uint64_t LoadOperation::bytes_to_read(const Fetch& fetch) const {
@@ -301,7 +298,7 @@ void LoadOperation::prepare_strips(std::uint32_t number, std::vector<Segment>& s
   if (fetch.pieces.empty()) return;
   fetch.strips = core_.cache.acquire(bytes, Use::kBrief);
   for (const Fetch::Piece& piece : fetch.pieces) {
-    if (core_.is_zeroed(fetch.extent.parts[piece.part].run().disk)) {
+    if (is_zeroed(fetch.extent.parts[piece.part].run().disk)) {
       std::memset(fetch.strips.data() + piece.at, 0, std::size_t{piece.blocks} * object_.block_size);
       continue;
     }
@@ -325,7 +322,7 @@ void LoadOperation::prepare_cell(std::uint32_t number, std::vector<Segment>& seg
     if (!place) continue;
     const store::Run run{place->address.disk, place->address.block, 1};
     const std::size_t at = std::size_t{part} * object_.block_size;
-    if (core_.is_zeroed(run.disk)) {
+    if (is_zeroed(run.disk)) {
       std::memset(fetch.stored.data() + at, 0, object_.block_size);
       continue;
     }

@@ -113,8 +113,11 @@ class LoadOperation : public std::enable_shared_from_this<LoadOperation> {
   static void release(CacheBlock& block);
   void end();
 
+  bool is_zeroed(unsigned disk) const { return disk < MDFS_MAX_DISKS && (zeroed_disks_ >> disk & 1) != 0; }
+
   Core& core_;
   OpenObject& object_;
+  const std::uint64_t zeroed_disks_;  // whose bytes of the object read as zeros, a bit each
   const Loaded* loaded_;
   ByteBudget::Share kept_share_;
   std::shared_ptr<OpenObject> kept_object_;

@@ -349,6 +349,31 @@ TEST_F(ZarrChunkTest, AChunkWithoutAStoredFrameIsAPlainFrame) {
   EXPECT_EQ(newest, frame);
 }
 
+// A frame of which every read fails.
+class UnreadableFrame final : public volume::PinnedFrame {
+ public:
+  explicit UnreadableFrame(Errc error) : error_(error) {}
+  std::uint64_t size_bytes() const override { return 100; }
+  Status read(std::uint64_t, MutableBytes, const engine::Stop&) override { return {error_, "fake"}; }
+
+ private:
+  const Errc error_;
+};
+
+TEST_F(ZarrChunkTest, AnUnreadableFrameIsNoneInALevelAndAnErrorOfItsReaderInTheImage) {
+  Errc error = Errc::kCancelled;
+  volume_.make_frames([&] { return std::make_unique<UnreadableFrame>(error); });
+  EXPECT_EQ(open_stored_chunk(volume_, 1, 1, {}, {}).error().code, error);
+  for (const Errc unreadable : {Errc::kCorrupt, Errc::kMissingDisk, Errc::kIo}) {
+    error = unreadable;
+    EXPECT_EQ(*open_stored_chunk(volume_, 1, 1, {}, {}), nullptr);
+    const auto chunk = open_stored_chunk(volume_, 1, 0, {}, {});
+    ASSERT_TRUE(chunk.ok() && *chunk != nullptr);
+    ByteVector bytes(100);
+    EXPECT_EQ((*chunk)->read(0, bytes, {}).error().code, error);
+  }
+}
+
 TEST_F(ZarrChunkTest, ARemovedChunkIsZeros) {
   Geometry geometry = make("yx", {7, 7}, 1, ElementType::kU8);
   geometry.extent = {4, 4};
