@@ -101,6 +101,23 @@ class Protect(unittest.TestCase):
         run(MDFS, "disk", "remove", self.volume.path, "2")
         self.assertEqual(read(path), data)
 
+    def test_the_pieces_of_a_lost_disk_come_on_all_others_alike(self):
+        more = [f"{self.volume.folder}/more{number}" for number in range(3)]
+        for path in more:
+            with open(path, "wb") as file:
+                file.truncate(64 << 20)
+        run(MDFS, "disk", "add", self.volume.path, *more)
+        self.volume.disks += more
+        path, data = self.image("picture", 0)
+        run(MDFS, "image", "protect", path, "copies=2")
+        self.lose(5)
+        run(MDFS, "disk", "rebuild", self.volume.path)
+        rows = json.loads(run(MDFS, "image", "layout", "--json", path))["extents"]
+        pieces = [sum(row["disk"] == disk for row in rows) for disk in range(6)]
+        self.assertEqual((sum(pieces), pieces[5]), (200, 0))
+        self.assertLess(max(pieces[:5]), 1.3 * min(pieces[:5]))
+        self.assertEqual(read(path), data)
+
     def test_an_image_is_converted_under_writers_and_back(self):
         path, data = self.image("picture", 0)
         array = numpy.frombuffer(data, "u1").reshape(SIDE, SIDE).copy()

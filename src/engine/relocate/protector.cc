@@ -278,17 +278,25 @@ bool Protector::place(const OpenObject& object, Job& job, Part& part) {
   const std::uint64_t taken =
       (part.gathers ? 0 : StoredExtent::disks_of(part.makes_first ? part.from.copy : part.from.runs)) | job.gone;
   const std::uint64_t blocks = part.from.piece_blocks();
+  const std::vector<std::uint64_t> free_blocks = core_.store.free_of_disks();
   store::AllocationRequest request;
   request.disk = part.makes_first ? static_cast<std::uint16_t>(object.placement_disk(part.coord))
-                                  : object.disk_for_copy(part.coord, blocks, taken, core_.store.free_of_disks());
+                                  : object.disk_for_copy(part.coord, blocks, taken, free_blocks);
   request.owner = part.makes_first ? object.number : object.number | kCopyOwner;
   request.policy = object.image->policy;
-  const unsigned disks = core_.store.disk_count();
-  for (unsigned i = 0; i < disks; ++i) {
+  // After the disk of the placement the emptiest one, so that the pieces of a lost disk come on all others alike.
+  std::vector<std::uint16_t> disks;
+  for (std::uint16_t disk = 0; disk < free_blocks.size(); ++disk)
+    if ((taken >> disk & 1) == 0) disks.push_back(disk);
+  std::stable_sort(disks.begin(), disks.end(), [&](std::uint16_t one, std::uint16_t other) {
+    if (one == request.disk || other == request.disk) return one == request.disk && other != request.disk;
+    return free_blocks[one] > free_blocks[other];
+  });
+  for (const std::uint16_t disk : disks) {
     store::AllocationRequest alone = request;
-    alone.disk = static_cast<std::uint16_t>((request.disk + i) % disks);
-    alone.avoided_disks = ~(std::uint64_t{1} << alone.disk);
-    if ((taken >> alone.disk & 1) == 0 && allocate(alone, job, blocks, part.to)) return true;
+    alone.disk = disk;
+    alone.avoided_disks = ~(std::uint64_t{1} << disk);
+    if (allocate(alone, job, blocks, part.to)) return true;
   }
   request.avoided_disks = taken;
   return !part.gathers && allocate(request, job, blocks, part.to);
