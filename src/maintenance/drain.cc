@@ -306,6 +306,13 @@ bool Drain::is_done(const OperationRun& run) const {
   return volume_.store().disk_info(disk(run)).state == store::DiskState::kNone;
 }
 
+unsigned Drain::healthy_disks() const {
+  unsigned count = 0;
+  for (unsigned i = 0; i < volume_.store().disk_count(); ++i)
+    count += volume_.store().disk_info(i).state == store::DiskState::kHealthy ? 1 : 0;
+  return count;
+}
+
 // Blocks that were allocated before the drain began may have been published since the last pass: then another pass
 // follows.
 Result<bool> Drain::remove(OperationRun& run) {
@@ -329,9 +336,10 @@ Result<bool> Drain::remove(OperationRun& run) {
                  fmt::format("{} pieces of files, {}, stay at the end of disk {}, which keeps its size", stuck_,
                              format_size(used_bytes(run)), disk(run))};
   if (passes >= kMostPasses || (stuck_ > 0 && passes > 1))
-    return Error{Errc::kIo, fmt::format("{} pieces of files stay on disk {}: delete their files (mdfs volume lost) or "
-                                        "free space, then retry",
-                                        stuck_, disk(run))};
+    return Error{no_room_ == stuck_ ? Errc::kNoSpace : Errc::kIo,
+                 fmt::format("{} pieces of files stay on disk {}: {}", stuck_, disk(run),
+                             healthy_disks() == 1 ? "free space; copies (mdfs image protect) need two disks"
+                                                  : "delete their files (mdfs volume lost) or free space, then retry")};
   begin_pass(run);
   return false;
 }

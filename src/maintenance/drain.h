@@ -56,6 +56,7 @@ class Drain final : public Relocation {
   Result<std::size_t> forget_of_level(Ino object, engine::MoveOutcome& outcome);
   void note_stuck(OperationRun& run, Ino object, const Error& error);
   Result<bool> remove(OperationRun& run);
+  unsigned healthy_disks() const;
   bool is_done(const OperationRun& run) const;
 
   ObjectWalk walk_;

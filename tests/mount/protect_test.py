@@ -235,6 +235,18 @@ class Protect(unittest.TestCase):
         self.assertEqual(self.protection(path)["copied"], 100)
         self.assertEqual(read(path), data)
 
+    def test_the_last_disk_but_one_stays_as_long_as_images_have_copies(self):
+        run(MDFS, "disk", "remove", self.volume.path, "2")
+        path, data = self.image("picture")
+        run(MDFS, "image", "protect", path, "copies=2")
+        done = subprocess.run([MDFS, "disk", "remove", self.volume.path, "1"], capture_output=True, text=True,
+                              check=False)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("copies (mdfs image protect) need two disks", done.stderr)
+        run(MDFS, "image", "protect", path, "none")
+        run(MDFS, "disk", "remove", self.volume.path, "1")
+        self.assertEqual(read(path), data)
+
     def test_df_of_a_protected_directory_says_what_can_be_stored_twice(self):
         larger = f"{self.volume.folder}/larger"
         with open(larger, "wb") as file:
