@@ -284,12 +284,6 @@ void WriteBack::run() {
   }
 }
 
-namespace {
-
-bool is_unreadable(const Error& error) { return error.code == Errc::kCorrupt || error.code == Errc::kMissingDisk; }
-
-}  // namespace
-
 std::vector<CacheBlockPtr> WriteBack::dirty_before(OpenObject& object, std::int64_t since_ns) {
   std::vector<CacheBlockPtr> blocks;
   {
@@ -328,7 +322,7 @@ Status WriteBack::write_blocks(OpenObject& object, std::vector<CacheBlockPtr> bl
     one.bytes = bytes_to_write(object, *one.block);
   }
   while (!open.empty()) {
-    Status unreadable;  // the rest of some extents; the others are written
+    Status lost;  // the rest of some extents; the others are written
     for (std::size_t begin = 0; begin < open.size();) {
       std::vector<CacheBlockPtr> batch;
       for (std::size_t bytes = 0; begin < open.size() && bytes < core_.batch_bytes() && batch.size() < kMaxBatchBlocks;
@@ -336,10 +330,10 @@ Status WriteBack::write_blocks(OpenObject& object, std::vector<CacheBlockPtr> bl
         batch.push_back(open[begin].block);
       Status written = write_batch(object, std::move(batch));
       if (written.ok()) continue;
-      if (!is_unreadable(written.error())) return written;
-      if (unreadable.ok()) unreadable = std::move(written);
+      if (!is_lost(written.error())) return written;
+      if (lost.ok()) lost = std::move(written);
     }
-    if (!unreadable.ok()) return unreadable;
+    if (!lost.ok()) return lost;
     // Blocks that others had locked, or that changed before they could be locked.
     std::vector<Open> rest;
     for (const Open& one : open) {

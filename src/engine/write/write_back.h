@@ -23,10 +23,14 @@ namespace mdfs::engine {
 // about to be synced go first. Other cache blocks follow when more bytes are dirty than the limit allows.
 // Cache blocks of a batch are locked, staged from snapshots, and published in one transaction, in strips or whole. A
 // cache block that changes meanwhile stays dirty. After an error the cache blocks are dirty as before, and the error
-// stays with the object. The size that a transaction publishes reaches the end of all that it publishes. The tree
-// therefore holds nothing at or beyond its size.
+// stays with the object; but what lost bytes under some extents keep from being stored, keeps back these alone. The
+// size that a transaction publishes reaches the end of all that it publishes. The tree therefore holds nothing at or
+// beyond its size.
 class WriteBack {
  public:
+  // Stored bytes are damaged, or on a disk that is not there: no other try will find them.
+  static bool is_lost(const Error& error) { return error.code == Errc::kCorrupt || error.code == Errc::kMissingDisk; }
+
   WriteBack(Core& core, Loader& loader);
   WriteBack(const WriteBack&) = delete;
   WriteBack& operator=(const WriteBack&) = delete;

@@ -130,8 +130,9 @@ Status WriteBack::write_at_once(OpenObject& object, std::vector<CacheBlockPtr> b
   std::vector<CacheBlockPtr> in_parts, not_taken;
   if (object.may_have_strips && way == Way::kStripsWhereWorth) MDFS_TRY(take_parts(object, blocks, in_parts));
   MDFS_TRY(leave_inline(object, blocks));
-  // What cannot be read keeps the extents dirty that need it, and no others.
+  // All or none, if another try may succeed. What is lost keeps the extents dirty that need it, and no others.
   Status loaded = load_rest(object, blocks);
+  if (!loaded.ok() && !is_lost(loaded.error())) return loaded;
   Batch batch;
   lock_all(object, blocks, in_parts, batch);
   if (batch.whole.extents.empty() && batch.in_parts.extents.empty()) return loaded;
