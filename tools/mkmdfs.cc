@@ -23,6 +23,7 @@
 #include "support/command.h"
 #include "support/file.h"
 #include "support/json_output.h"
+#include "support/ranges.h"
 #include "support/read_rate.h"
 #include "support/streams.h"
 #include "support/text.h"
@@ -33,6 +34,7 @@ namespace {
 struct Options {
   std::string block_size = "4K", label, weights = "auto";
   std::optional<std::string> size, grow_to, zone_size, policy;
+  unsigned copies = 1;
   bool sparse = false, force = false, json = false;
   std::vector<std::string> disks;
 };
@@ -114,6 +116,7 @@ std::string json_text(const Options& options, const store::FormattedVolume& volu
   json["label"] = options.label;
   json["block_size"] = volume.block_size;
   json["policy"] = options.policy.value_or("scatter");
+  json["copies"] = options.copies;
   json["disks"] = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < volume.disks.size(); ++i) {
     const store::FormattedDisk& disk = volume.disks[i];
@@ -134,6 +137,7 @@ void print_text(const Options& options, const store::FormattedVolume& volume, co
   print_out("volume {}{}: {} disk{}, blocks of {}\n", volume.uuid.to_string(),
             options.label.empty() ? "" : " '" + options.label + "'", volume.disks.size(),
             volume.disks.size() == 1 ? "" : "s", format_size(volume.block_size));
+  if (options.copies == 2) print_out("  new files have two copies\n");
   for (std::size_t i = 0; i < volume.disks.size(); ++i) {
     const store::FormattedDisk& disk = volume.disks[i];
     print_out("  {}: {}, {} free, zones of {}", options.disks[i], format_size(disk.blocks * volume.block_size),
@@ -163,6 +167,9 @@ Status make_volume(const Options& options) {
       return {Errc::kUsage, fmt::format("--policy {}: must be {}", *options.policy, alloc::policy_names())};
     format.policy = *policy;
   }
+  if (options.copies == 2 && options.disks.size() < 2)
+    return {Errc::kUsage, "--copies 2: second copies lie on other disks: give two disks or more"};
+  format.copies = options.copies == 2;
   if (const Status sound = store::check_options(format); !sound.ok()) return {Errc::kUsage, "--" + sound.error().where};
   if (options.sparse && !options.size) return {Errc::kUsage, "--sparse requires --size"};
   MDFS_TRY(check_names(options.disks));
@@ -215,6 +222,8 @@ int main(int argc, char** argv) {
   app.add_option("--block-size", options.block_size, "Unit of allocation, 4K to 64K (default: 4K)");
   app.add_option("--size", options.size, "Create the disks as files of this size");
   app.add_option("--label", options.label, "Name of the volume, at most 63 bytes");
+  app.add_option("--copies", options.copies, "Of all data of new files, on different disks: 1 or 2 (default: 1)")
+      ->check(mdfs::tools::whole_number(1, 2));
   app.add_option("--grow-to", options.grow_to,
                  "Largest size that a disk can be resized to (default: 16 times its size)");
   app.add_option("--zone-size", options.zone_size,

@@ -1,6 +1,7 @@
 """Second copies on slow disks: what they cost a writer, what they give readers, and how a lost disk is rebuilt."""
 # SPDX-License-Identifier: Apache-2.0
 import json
+import os
 import time
 
 from mdfsbench import many, readers, table
@@ -13,6 +14,7 @@ GROUP = "copies"
 DISKS, RATE, IOPS = 8, 20_000_000, 200
 LEAST_IMPORT, MOST_HEALTHY, MOST_DEGRADED, LEAST_REBUILD = 0.47, 1.02, 1.25, 0.8
 WINDOWS, WARMUP, CLIENT_WINDOWS = 200, 6, 10
+FRAME_SIDE, FRAMES, LEAST_FRAMES = 1024, 64, 0.47
 
 
 def rows(context):
@@ -28,7 +30,7 @@ def rows(context):
 
 def on_disks(context, source, disks):
     say(f"storing the picture on {DISKS} slow disks, with one copy and with two")
-    seconds = {}
+    seconds, frames = {}, {}
     with context.mounted(disks.paths) as mnt:
         for name in ("once", "twice"):
             (mnt / name).mkdir()
@@ -39,8 +41,11 @@ def on_disks(context, source, disks):
             context.mdfs("image", "import", "--quiet", "--codec", "raw", source.npy, mnt / name / "picture")
             context.mdfs("volume", "sync", mnt)
             seconds[name] = time.monotonic() - begin
+            frames[name] = append_frames(context, mnt / name / "frames")
     rate = {name: source.bytes / taken / 1e6 for name, taken in seconds.items()}
-    found = [at_least("import with two copies", rate["twice"], "MB/s", rate["once"], "one copy", LEAST_IMPORT)]
+    found = [at_least("import with two copies", rate["twice"], "MB/s", rate["once"], "one copy", LEAST_IMPORT),
+             at_least("frames appended with fsync, two copies", frames["twice"], "/s", frames["once"], "one copy",
+                      LEAST_FRAMES)]
     disks.throttle(RATE, IOPS)
     mean = {name: windows(context, source, disks, disks.paths, name) for name in ("once", "twice")}
     found.append(table.at_most(GROUP, "512x512, cold, two copies", mean["twice"], "ms", mean["once"], "one copy",
@@ -52,6 +57,21 @@ def on_disks(context, source, disks):
 
 def at_least(name, value, unit, floor, floor_name, times):
     return table.Row(GROUP, name, value, unit, floor, floor_name, f"at least {times:g}x", value >= times * floor)
+
+
+def append_frames(context, path):
+    """Frames a second, each of 1 MiB and synced."""
+    say(f"{FRAMES} frames appended to {path.name}")
+    context.mdfs("image", "create", "--shape", f"0x{FRAME_SIDE}x{FRAME_SIDE}", "--codec", "raw", path)
+    frame = os.urandom(FRAME_SIDE * FRAME_SIDE)
+    begin = time.monotonic()
+    with open(path, "ab", buffering=0) as file:
+        for _ in range(FRAMES):
+            file.write(frame)
+            os.fsync(file.fileno())
+    taken = time.monotonic() - begin
+    path.unlink()
+    return FRAMES / taken
 
 
 def windows(context, source, disks, paths, name):

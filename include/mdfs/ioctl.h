@@ -122,6 +122,7 @@ struct mdfs_ioc_fragmentation {
 /* State of the volume; on any file or directory of it. */
 #define MDFS_VOLUME_ZEROES_LOST 1u /* mounted with errors=zero: data on missing disks read as zeros */
 #define MDFS_VOLUME_SPREADING 2u   /* the daemon still looks for metadata with copies on too few disks */
+#define MDFS_VOLUME_COPIES 4u      /* files and images may have second copies */
 struct mdfs_ioc_volume {
   uint8_t uuid[16];
   char name[64];
@@ -332,8 +333,8 @@ struct mdfs_ioc_levels {
   } levels[MDFS_IOC_MAX_LEVELS]; /* out: level 1, 2, .. */
 };
 
-/* Second copies of the extents of an image. Of another file: of those that it has once it is an image; of a directory:
- * of new files in it. */
+/* Second copies of the extents of an image, or of the cells of another file (MDFS_FILE_CELL bytes, ondisk.h); of a
+ * directory: of new files in it. */
 #define MDFS_IOC_PROTECTION_SHOW 0
 #define MDFS_IOC_PROTECTION_SET 1 /* needs the right to write, else EACCES; EOPNOTSUPP: the volume has one disk */
 struct mdfs_ioc_protection {
@@ -341,16 +342,19 @@ struct mdfs_ioc_protection {
   uint32_t action;       /* in: MDFS_IOC_PROTECTION_SHOW or _SET */
   uint32_t copies;       /* in, set: 1 or 2; out */
   uint32_t is_image;     /* out */
-  /* out, of an image: what is stored now; zero in the request */
+  /* out, not of a directory: what is stored now; zero in the request. Extents are cells of an ordinary file. A small
+   * file has none: its bytes are with the metadata, which have copies of their own. */
   uint64_t extents;      /* that are stored */
   uint64_t copied;       /* of these, with two copies on two disks that are there */
   uint64_t stored_bytes; /* of the extents, once */
   uint64_t copied_bytes;
   uint64_t lost; /* extents of which no copy is on a disk that can be read */
   uint64_t lost_bytes;
-  uint32_t in_strips;     /* 1: appended bytes lie in strips, which have one copy */
+  uint32_t in_strips;     /* 1: appended bytes lie in strips with one copy */
   uint32_t is_converting; /* 1: the operation MDFS_OPERATION_PROTECT runs */
-  uint64_t reserved[4];
+  uint32_t is_directory;  /* out */
+  uint32_t reserved0;
+  uint64_t reserved[3];
 };
 
 /* Makes an empty ordinary file an image (needs write access). Its size becomes that of the canonical bytes. */
@@ -378,8 +382,8 @@ struct mdfs_ioc_protection {
 #define MDFS_IOC_SYNC _IO(MDFS_IOC_MAGIC, 9)
 /* EINVAL on a file that is not an image. The answer is the state after the action. */
 #define MDFS_IOC_LEVELS _IOWR(MDFS_IOC_MAGIC, 16, struct mdfs_ioc_levels)
-/* The answer is the state after the action. Of an image, a change starts the operation MDFS_OPERATION_PROTECT, which
- * converts what is stored. */
+/* The answer is the state after the action. Except of a directory, a change starts the operation
+ * MDFS_OPERATION_PROTECT, which converts what is stored. */
 #define MDFS_IOC_PROTECTION _IOWR(MDFS_IOC_MAGIC, 17, struct mdfs_ioc_protection)
 /* EINVAL on a file that is not an image. Covers data that have been written back. */
 #define MDFS_IOC_FRAGMENTATION _IOR(MDFS_IOC_MAGIC, 48, struct mdfs_ioc_fragmentation)

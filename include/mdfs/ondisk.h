@@ -63,7 +63,7 @@ extern "C" {
 #define MDFS_INCOMPAT_CHECKSUM_RECORDS (1ull << 6)
 /* Set when the first image gets MDFS_KIND_LEVEL items: a writer removes extents of levels above what it changes. */
 #define MDFS_RO_COMPAT_LEVELS (1ull << 1)
-/* Set when the first image is protected: extents may have MDFS_KIND_PARITY items, whose blocks are in use. */
+/* Set when the first file is protected: there may be items of parities or copies, whose blocks are in use. */
 #define MDFS_RO_COMPAT_PROTECTION (1ull << 0)
 /* Reserved bits, set by no version yet. */
 #define MDFS_RO_COMPAT_SNAPSHOTS (1ull << 2)
@@ -305,21 +305,18 @@ MDFS_STATIC_ASSERT(sizeof(struct mdfs_leaf_slot) == 32, "leaf slot");
 #define MDFS_KIND_EXTENT_RUNS 11u /* (ino, box index * 64 + place): mdfs_extent_run[]; only of scattered extents */
 /* Reserved, not written by this version: 12, 13, 15, 17, 21, 23. */
 #define MDFS_KIND_SNAPSHOT 12u   /* (MDFS_OBJECT_VOLUME, id): a named root */
-#define MDFS_KIND_STRIP_COPY 13u /* (ino, box index * 256 + number): copies of a strip */
+#define MDFS_KIND_STRIP_PARITY 13u /* (ino, box index * 256 + number): parities of a strip */
 #define MDFS_KIND_PARITY 14u     /* (ino, box index): mdfs_group_page, groups; a copy is the parity of one extent */
 #define MDFS_KIND_GROUP_REVERSE 15u
-#define MDFS_KIND_FILE_PARITY 21u /* (ino, first cell of a group): its members and parities */
+#define MDFS_KIND_FILE_PARITY 21u /* (ino, first cell of a group): mdfs_group, mdfs_file_cell of the parity, runs */
 #define MDFS_KIND_PARITY_RUNS 22u /* (ino, box index * 64 + lowest place of the group): mdfs_extent_run[] */
 #define MDFS_KIND_MOVED 23u       /* (MDFS_OBJECT_VOLUME, address): new places of shared blocks of a drained disk */
 #define MDFS_KIND_OPERATION 16u   /* (MDFS_OBJECT_VOLUME, MDFS_OPERATION_*): mdfs_operation, disks, error records */
 #define MDFS_KIND_ALIAS 17u       /* names of an inode, for path look-up by number */
 #define MDFS_KIND_DISK_ERRORS 18u /* (MDFS_OBJECT_VOLUME, index of the disk): mdfs_disk_errors */
-
 #define MDFS_KIND_STRIP 19u /* (ino, box index * 256 + number): mdfs_strip + checksums */
-
 #define MDFS_KIND_LEVEL 24u /* (ino of an image, n = 1..): mdfs_level; the object with the samples of level n */
 #define MDFS_MAX_LEVELS 62u
-
 /* How a sample of a level is made of the samples below it. */
 #define MDFS_REDUCE_MEAN 1u    /* rounded half to even */
 #define MDFS_REDUCE_NEAREST 2u /* the first one */
@@ -457,7 +454,7 @@ struct mdfs_group_page {
 };
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_group_page) == 16, "group page");
 struct mdfs_group {
-  uint64_t members;     /* bit i: the extent at place i of the page */
+  uint64_t members;     /* bit i: the extent at place i of the page; of files: cell i from the first one on */
   uint8_t parity_count; /* 1 */
   uint8_t reserved[7];
 };
@@ -479,9 +476,15 @@ struct mdfs_strip {
   uint32_t begin;        /* byte of the extent */
   uint32_t bytes;        /* of each part */
   uint8_t checksum_type; /* MDFS_CHECKSUM_* */
-  uint8_t reserved[7];
+  uint8_t copies;        /* 1: struct mdfs_strip_copy lies behind this one */
+  uint8_t reserved[6];
 };
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_strip) == 56, "strip");
+struct mdfs_strip_copy {
+  uint64_t address; /* of the first part's second copy; the others follow as in the strip */
+  uint64_t birth;
+};
+MDFS_STATIC_ASSERT(sizeof(struct mdfs_strip_copy) == 16, "strip copy");
 
 /* 128 KiB of an ordinary file: raw runs of blocks, ascending and disjoint; bytes without a run are a hole. */
 struct mdfs_file_cell {
@@ -518,12 +521,10 @@ MDFS_STATIC_ASSERT(sizeof(struct mdfs_placement) == 8, "placement");
 #define MDFS_OPERATION_DRAIN 3u
 #define MDFS_OPERATION_BALANCE 4u
 #define MDFS_OPERATION_PROTECT 5u
-
 #define MDFS_OPERATION_RUNNING 1u   /* resumes at the next mount */
 #define MDFS_OPERATION_CANCELLED 2u /* resumes on request */
 #define MDFS_OPERATION_DONE 3u
 #define MDFS_OPERATION_FAILED 4u /* see `reason`; resumes on request */
-
 #define MDFS_OPERATION_DRY_RUN 1u /* flag: count changes, make none */
 #define MDFS_OPERATION_OBJECT 2u  /* flag: for `object` only, not the volume */
 
@@ -533,7 +534,6 @@ MDFS_STATIC_ASSERT(sizeof(struct mdfs_placement) == 8, "placement");
 #define MDFS_ERROR_SPACE 4u      /* page `block` of the bitmap of `disk` */
 #define MDFS_ERROR_LABEL 5u      /* label `block` of `disk` */
 #define MDFS_ERROR_SKIPPED 6u    /* left unchanged: no space, or in use */
-
 #define MDFS_MAX_ERRORS 64u
 
 /* Errors of a disk since its counts were last set to zero. */

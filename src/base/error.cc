@@ -51,6 +51,7 @@ constexpr std::array kTable = {
     ErrcInfo{Errc::kUsage, "usage", EINVAL, 2, "usage"},
     ErrcInfo{Errc::kBadData, "bad-data", EINVAL, 3, "bad data"},
     ErrcInfo{Errc::kTooManyFiles, "too-many-files", EMFILE, 1, "too many open files (ulimit -n)"},
+    ErrcInfo{Errc::kDiskOut, "disk-out", EIO, 1, "a disk failed meanwhile"},
 };
 
 constexpr bool table_is_in_order() {
@@ -59,7 +60,7 @@ constexpr bool table_is_in_order() {
   return true;
 }
 static_assert(table_is_in_order());
-static_assert(kTable.size() == static_cast<std::size_t>(Errc::kTooManyFiles) + 1);
+static_assert(kTable.size() == static_cast<std::size_t>(Errc::kDiskOut) + 1);
 
 }  // namespace
 

@@ -48,6 +48,7 @@ enum class Errc : std::uint8_t {
   kUsage,
   kBadData,  // bad contents of an input file
   kTooManyFiles,
+  kDiskOut,  // a disk failed after data had been written to it: other disks may take them
 };
 
 struct ErrcInfo {

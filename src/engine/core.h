@@ -43,6 +43,13 @@ struct Core {
   bool is_quiet() const {
     return relocations.is_quiet(environment) && dirty_bytes.load(std::memory_order_relaxed) <= dirty_limit_bytes() / 4;
   }
+  // Disks that are not there, a bit each, and numbers that no disk has.
+  std::uint64_t gone_disks() const {
+    std::uint64_t gone = 0;
+    for (unsigned disk = 0; disk < MDFS_MAX_DISKS; ++disk)
+      if (disk >= store.disk_count() || !store.disk_info(disk).is_there()) gone |= std::uint64_t{1} << disk;
+    return gone;
+  }
   std::size_t batch_bytes() const { return std::clamp<std::size_t>(options.cache_bytes / 16, 256u << 10, 16u << 20); }
 
   //  Large caches are for data that are read again. More loads at once, or more dirty bytes, gain nothing.
@@ -63,6 +70,9 @@ struct Core {
   // Disks that answered reads with kMissingDisk, a bit each: extents are read from their other copies first.
   std::atomic<std::uint64_t> absent_disks{0};
   std::atomic<std::size_t> kept_bytes{0};  // of cache blocks that window versions keep
+  // Extents and cells that were stored without their second copies since the last message of that, and its time.
+  std::atomic<std::uint64_t> without_copies{0};
+  std::atomic<std::int64_t> said_without_copies_ns{INT64_MIN / 2};
   RelocationQueue relocations;
   TaskPool tasks;                    // decodes and encodes; waits for a disk only to read a damaged extent again
   TaskPool background;               // starts loads ahead of readers

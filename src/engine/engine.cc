@@ -266,7 +266,7 @@ Result<MoveOutcome> Engine::move(OpenObject& object, const MoveRequest& request)
 }
 
 void Engine::set_copies(OpenObject& object, bool wanted) {
-  object.wants_copies.store(wanted && object.is_image(), std::memory_order_relaxed);
+  object.wants_copies.store(wanted, std::memory_order_relaxed);
 }
 
 Result<ProtectOutcome> Engine::protect(OpenObject& object, const ProtectRequest& request) {
@@ -275,6 +275,10 @@ Result<ProtectOutcome> Engine::protect(OpenObject& object, const ProtectRequest&
 
 Result<ProtectionState> Engine::protection(OpenObject& object, std::uint64_t& page, const Stop& stop) {
   return parts_->protector.look(object, page, stop);
+}
+
+Result<std::uint64_t> Engine::strips_to_consolidate(const OpenObject& object, bool copies, const Stop& stop) {
+  return parts_->protector.strips_to_consolidate(object, copies, stop);
 }
 
 Result<std::vector<geometry::Coord>> Engine::find_unprotected(OpenObject& object, bool copies, std::uint64_t& page,
@@ -291,7 +295,13 @@ Result<RelocationOutcome> Engine::repair_damaged(OpenObject& object, const Pace&
   request.verifies = true;
   request.pace = pace;
   MDFS_TRY_ASSIGN(const ProtectOutcome outcome, parts_->protector.run(object, request));
-  return RelocationOutcome{outcome.repaired, outcome.bytes};
+  std::uint64_t bytes = outcome.bytes;
+  if (outcome.repaired < request.extents.size() && object.may_have_strips) {  // parts in strips, then
+    MDFS_TRY(write_back(object));
+    MDFS_TRY_ASSIGN(const std::uint64_t consolidated, parts_->replacer.consolidate(object, UINT64_MAX, true));
+    bytes += consolidated;
+  }
+  return RelocationOutcome{outcome.repaired, bytes};
 }
 
 std::vector<RelocationCandidate> Engine::relocation_candidates() const {

@@ -159,6 +159,8 @@ class Engine final {
   Result<ProtectOutcome> protect(OpenObject& object, const ProtectRequest& request);
   // Of some pages; `page` is 0 first, and UINT64_MAX after the last call.
   Result<ProtectionState> protection(OpenObject& object, std::uint64_t& page, const Stop& stop);
+  // Strips of an image that do not have the copies that they should have, on disks that are there.
+  Result<std::uint64_t> strips_to_consolidate(const OpenObject& object, bool copies, const Stop& stop);
   Result<std::vector<geometry::Coord>> find_unprotected(OpenObject& object, bool copies, std::uint64_t& page,
                                                         std::size_t most);
   // Candidates of relocation in the background, of objects that are or were open, ascending by object. Kept in memory

@@ -40,7 +40,7 @@ OpenObject::OpenObject(const ObjectSpec& spec, InodeUpdate inode_update, std::ui
       base(spec.base),
       update(std::move(inode_update)),
       block_size(volume_block_size),
-      wants_copies(spec.copies && spec.geometry.has_value()),
+      wants_copies(spec.copies),
       size(spec.size_bytes),
       published_size(spec.size_bytes),
       published_inline(spec.is_inline),
@@ -85,11 +85,21 @@ store::SpaceAmount OpenObject::worst_case(std::uint64_t blocks, bool small) cons
   }
   // Each block a run of its own, in the middle of one that there was.
   const std::uint64_t runs = blocks * (2 * sizeof(mdfs_file_run) + sizeof(std::uint32_t));
-  return {blocks, 1, (small ? MDFS_MAX_INLINE : runs) + kItemOverhead};
+  store::SpaceAmount amount{blocks, 1, (small ? MDFS_MAX_INLINE : runs) + kItemOverhead};
+  if (wants_copies.load(std::memory_order_relaxed))
+    amount += {blocks, 1, runs + sizeof(mdfs_group) + kItemOverhead, blocks};
+  return amount;
+}
+
+std::uint64_t OpenObject::whole_bytes() const {
+  return std::uint64_t{capacity_bytes} * (wants_copies.load(std::memory_order_relaxed) ? 2 : 1);
 }
 
 store::SpaceAmount OpenObject::worst_case_data(std::uint64_t extents) const {
-  const std::uint64_t blocks = extents * worst_case_blocks_;
+  return worst_case_blocks(extents * worst_case_blocks_);
+}
+
+store::SpaceAmount OpenObject::worst_case_blocks(std::uint64_t blocks) const {
   if (!wants_copies.load(std::memory_order_relaxed)) return {blocks, 0, 0};
   return {2 * blocks, 0, 0, blocks};
 }

@@ -105,15 +105,19 @@ class OpenObject : public std::enable_shared_from_this<OpenObject> {
   // cannot lie. The result may be taken: then any other disk will do.
   std::uint16_t disk_for_copy(const geometry::Coord& extent, std::uint64_t blocks, std::uint64_t taken,
                               std::span<const std::uint64_t> free_blocks) const;
+  // Of an extent that is written whole, as raw bytes, with its copy if that is wanted.
+  std::uint64_t whole_bytes() const;
   // The room for writing so many extents, without their records: with their second copies, if the image has them.
   store::SpaceAmount worst_case_data(std::uint64_t extents) const;
+  // The same for so many blocks.
+  store::SpaceAmount worst_case_blocks(std::uint64_t blocks) const;
   // The space that the write-back of one extent takes at most: an extent, or so many blocks of a cell. A file that may
   // still be `small` puts its bytes into the tree.
   store::SpaceAmount worst_case(std::uint64_t blocks, bool small) const;
 
   // ---- any thread
-  // Extents of the image that are written from now on get a second copy. Changes while writers are at work: an extent
-  // may get a copy, or lack one, until Protector has seen it.
+  // Extents and cells that are written from now on get second copies. Changes while writers are at work: an extent may
+  // get a copy, or lack one, until Protector has seen it.
   std::atomic<bool> wants_copies{false};
   // A stored level: the volume computes from its image what cannot be read. Bytes on a lost disk are therefore an
   // error, also where lost bytes of other objects read as zeros. Set before the first read.

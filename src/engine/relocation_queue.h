@@ -59,8 +59,8 @@ class RelocationQueue {
     const std::lock_guard lock(mutex_);
     with_strips_.insert(object);
   }
-  // An extent was read from its second copy, because the first one is bad, or the other way round. Beyond a bound the
-  // others are found by the next reader, or by a scrub.
+  // An extent was read from its second copy, because the first one is bad, or the other way round; or it was stored
+  // without one. Beyond a bound the others are found by the next reader, by a scrub or by a rebuild.
   void note_damaged(std::uint64_t object, std::uint64_t extent) {
     const std::lock_guard lock(mutex_);
     if (damaged_.size() < kMostDamaged) damaged_.emplace(object, extent);

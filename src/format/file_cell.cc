@@ -69,6 +69,17 @@ std::uint32_t FileCell::block_mask() const {
   return mask;
 }
 
+Runs FileCell::runs_of(std::uint32_t mask) const {
+  Runs found;
+  if ((mask & ~block_mask()) != 0) return found;
+  for (const FileRun& run : runs) {
+    bool has_some = false;
+    for (unsigned block = run.first; block < run.end(); ++block) has_some = has_some || (mask >> block & 1) != 0;
+    if (has_some) found.push_back(run.place());
+  }
+  return found;
+}
+
 std::optional<BlockPlace> FileCell::find(unsigned block) const {
   for (const FileRun& run : runs)
     if (block >= run.first && block < run.end())

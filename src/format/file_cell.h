@@ -50,6 +50,8 @@ struct FileCell {
   bool empty() const { return runs.empty(); }
   unsigned blocks() const;           // covered
   std::uint32_t block_mask() const;  // bit i: block i is covered
+  // The runs with these blocks, whole; none unless all of them are covered.
+  Runs runs_of(std::uint32_t mask) const;
   // The place of a block of the cell; absent: a hole.
   std::optional<BlockPlace> find(unsigned block) const;
   // Makes the blocks [first, first + count) of the cell a hole, and returns the blocks of disks that they had.

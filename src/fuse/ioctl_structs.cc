@@ -295,7 +295,8 @@ mdfs_ioc_volume to_ioc_volume(volume::Volume& volume) {
   out.policy = static_cast<std::uint32_t>(store.policy());
   out.commit_room_bytes = store::kCommitRoomBytes;
   out.flags = (volume.engine().zeroes_lost() ? MDFS_VOLUME_ZEROES_LOST : 0) |
-              (volume.store().wants_spread() ? MDFS_VOLUME_SPREADING : 0);
+              (volume.store().wants_spread() ? MDFS_VOLUME_SPREADING : 0) |
+              ((volume.store().features_ro_compat() & MDFS_RO_COMPAT_PROTECTION) != 0 ? MDFS_VOLUME_COPIES : 0);
   put_reason(out.read_only_reason, store.read_only_reason());
   for (unsigned i = 0; i < out.disk_count; ++i) {
     const store::DiskInfo disk = store.disk_info(i);
@@ -397,6 +398,7 @@ mdfs_ioc_protection to_ioc_protection(const volume::Protection& protection, bool
   out.struct_bytes = sizeof out;
   out.copies = protection.copies ? 2 : 1;
   out.is_image = protection.is_image ? 1 : 0;
+  out.is_directory = protection.is_directory ? 1 : 0;
   out.extents = protection.state.extents;
   out.copied = protection.state.copied;
   out.stored_bytes = protection.state.stored_bytes;

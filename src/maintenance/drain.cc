@@ -180,9 +180,10 @@ Status Drain::look_at(OperationRun& run, const ObjectPart& part) {
     if (place.disk != disk(run) || place.end <= first_block(run)) continue;
     in_strips = in_strips || place.in_strip;
     // The runs of a cell follow each other.
+    if (place.in_strip) continue;
     if (place.is_copy)
       copies.push_back(place.index);
-    else if (!place.in_strip && (extents.empty() || extents.back() != place.index))
+    else if (extents.empty() || extents.back() != place.index)
       extents.push_back(place.index);
   }
   // Objects with such blocks in strips are consolidated first, which writes the extents where the placement names now.

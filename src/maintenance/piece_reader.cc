@@ -138,11 +138,12 @@ void PieceReader::judge(const StoredPiece& piece, Status status, format::Operati
                 damaged ? "does not match its checksum" : "cannot be read: " + status.error().message());
   const store::Run& at = piece.first();
   if (damaged) members_.note_checksum_error(at.disk);
-  if (piece.is_extent && repair(piece)) {
+  if ((piece.is_extent || piece.has_copy()) && repair(piece)) {
     if (at.disk < record.disks.size()) ++record.disks[at.disk].repaired;
     ++record.items_changed;
     return;
   }
+  if (!collector_.is_current(piece)) return;  // a reader of it has had it repaired meanwhile
   record.note_error({piece.object, piece.where, at.block, at.disk,
                      static_cast<std::uint16_t>(damaged ? MDFS_ERROR_DATA : MDFS_ERROR_UNREADABLE)});
 }

@@ -30,7 +30,8 @@ class PieceReader {
   void begin(std::vector<StoredPiece> pieces, format::OperationRecord& record);
   bool done() const;
   void forget();
-  // Writes a damaged copy of an extent anew, or makes an extent a hole that can be built again. False: it cannot.
+  // Writes a damaged piece anew from the other one, or makes an extent a hole that can be built again. False: it
+  // cannot.
   using Repair = std::function<bool(const StoredPiece&)>;
   // Reads about kReadBytes of each disk and counts the results in the record. Returns the bytes read.
   std::uint64_t step(format::OperationRecord& record, const Repair& repair);

@@ -66,27 +66,44 @@ Result<bool> Protect::find(OperationRun& run) {
   next_ = key.object + 1;
   if (key.kind != MDFS_KIND_INODE) return true;
   const Result<format::Inode> inode = format::decode_inode(items.front().value);
-  if (!inode.ok() || !inode->is_image()) return true;
-  MDFS_TRY_ASSIGN(const auto copies,
-                  store.scan({key.object, MDFS_KIND_PARITY, 0}, {key.object, MDFS_KIND_PARITY, UINT64_MAX}, 1));
-  if (!inode->has_copies() && copies.empty()) return true;
+  if (!inode.ok() || !inode->is_regular()) return true;
+  const std::uint64_t kind = inode->is_image() ? MDFS_KIND_PARITY : MDFS_KIND_FILE_PARITY;
+  MDFS_TRY_ASSIGN(const auto copies, store.scan({key.object, kind, 0}, {key.object, kind, UINT64_MAX}, 1));
+  MDFS_TRY_ASSIGN(const bool in_strips, has_strips(volume_, key.object));
+  if (!inode->has_copies() && copies.empty() && !in_strips) return true;
   ++run.record.items_done;
-  image_ = Image{key.object, {}, inode->has_copies(), inode->has_copies(), 0};
+  image_ = Image{key.object, {}, inode->has_copies(), false, 0};
   Result<std::shared_ptr<engine::OpenObject>> open = volume_.open_object(key.object);
   if (!open.ok()) {
     pass_over(run, open.error());
     return true;
   }
   image_->open = std::move(*open);
+  if (in_strips) {
+    MDFS_TRY_ASSIGN(const std::uint64_t strips, strips_left());
+    image_->consolidates = strips > 0;
+  }
   return true;
+}
+
+// Of the image.
+Result<std::uint64_t> Protect::strips_left() {
+  return volume_.engine().strips_to_consolidate(*image_->open, image_->copies, {});
 }
 
 Status Protect::work(OperationRun& run) {
   if (image_->consolidates && run.may_write()) {
     run.yield();
+    // What is dirty is not consolidated.
+    MDFS_TRY(volume_.engine().write_back(*image_->open));
     MDFS_TRY_ASSIGN(const std::uint64_t bytes, volume_.consolidate(image_->ino, kStepBytes, true));
     image_->consolidates = bytes > 0;
     run.spend(2 * bytes);
+    if (!image_->consolidates) {
+      MDFS_TRY_ASSIGN(const std::uint64_t left, strips_left());
+      run.record.figures[kNoRoom] += left;
+      again_ = again_ || left > 0;
+    }
     return note_written(bytes);
   }
   MDFS_TRY(protect_some(run));
@@ -149,8 +166,14 @@ Result<bool> Protect::step(OperationRun& run) {
     if (!image_ && (run.stopping() || volume_.environment().monotonic_ns() > until_ns)) return false;
   }
   const Status worked = work(run);
-  if (worked.ok()) return false;
-  if (!volume::is_passed_over(worked.error()) && worked.error().code != Errc::kNoSpace) return worked.error();
+  if (worked.ok() || worked.error().code == Errc::kDiskOut) return false;  // once more, on other disks
+  if (worked.error().code == Errc::kNoSpace) {
+    spdlog::warn("protection: inode {}: {}", image_->ino, worked.error().message());
+    ++run.record.figures[kNoRoom];
+    image_.reset();
+    return false;
+  }
+  if (!volume::is_passed_over(worked.error())) return worked.error();
   pass_over(run, worked.error());
   return false;
 }

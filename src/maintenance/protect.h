@@ -53,6 +53,7 @@ class Protect final : public Operation {
   // The next image that has copies, or should have; false: there is none.
   Result<bool> find(OperationRun& run);
   Status work(OperationRun& run);
+  Result<std::uint64_t> strips_left();
   Status protect_some(OperationRun& run);
   Status note_written(std::uint64_t bytes);
   void pass_over(OperationRun& run, const Error& error);

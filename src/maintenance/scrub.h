@@ -15,8 +15,9 @@ namespace mdfs::maintenance {
 // Reads the labels and commits of each disk, the space pages, all copies of all tree nodes, and then the data. Data are
 // read in batches of keys of the tree, each in the order of the disks and on all disks at once. The cursor: what
 // (kLabels .. kData) and 2^32 times a kind of item; the disk, or an object; a number of a page, or an offset.
-// Takes no parameters. A damaged copy of an extent is written anew from the other one. Other damaged data are reported
-// and stay, and reading them is an error; extents of levels are forgotten instead, because they are built again.
+// Takes no parameters. A damaged copy of an extent or block is written anew from the other one. Other damaged data are
+// reported and stay, and reading them is an error; extents of levels are forgotten instead, because they are built
+// again.
 class Scrub final : public Operation {
  public:
   Scrub(volume::MaintainedVolume& volume, store::Verifier& verifier)

@@ -14,6 +14,7 @@
 #include "format/commit.h"
 #include "format/layout.h"
 #include "format/pointer.h"
+#include "store/published_data.h"
 #include "store/space_pages.h"
 
 namespace mdfs::store {
@@ -27,7 +28,8 @@ struct SealedCommit {
   std::uint64_t sequence = 0;             // number of the last transaction in the commit
   // The data that the commit publishes; nothing if there are very many runs.
   std::optional<std::vector<alloc::Run>> published;
-  bool loses_data = false;  // of these, some may lie on a disk that is out
+  PublishedData published_data;  // the same, however many
+  bool loses_data = false;       // of these, a disk that is out may have some alone
   // Records of the data that were written since the last flush, if they are known. Together with the records of nodes
   // and space pages they may validate the commit, which then needs one flush. Nothing: the commit needs two flushes.
   std::optional<std::vector<format::ChecksumRecord>> checksum_records;

@@ -88,12 +88,13 @@ std::vector<format::Address> place_root(std::vector<NewDisk>& disks) {
 }
 
 AlignedBuffer root_node(const std::vector<NewDisk>& disks, std::vector<format::Address> places,
-                        const format::NameSecret& secret) {
+                        const format::NameSecret& secret, bool copies) {
   format::Inode inode;
   inode.mode = kRootMode;
   inode.links = 2;
   inode.atime_ns = inode.mtime_ns = inode.ctime_ns = inode.btime_ns = disks.front().label.created_ns;
   inode.parent = MDFS_OBJECT_ROOT_DIRECTORY;
+  inode.set_copies(copies);
   format::Node node;
   node.volume_uuid = disks.front().label.volume_uuid;
   node.generation = kFirstGeneration;
@@ -237,6 +238,7 @@ Result<format::Label> plan_label(const DiskSize& disk, const FormatOptions& opti
                                disk.bytes, MDFS_MIN_DISK_SIZE));
   format::Label label;
   label.features.incompat = options.features_incompat;
+  label.features.ro_compat = options.copies ? MDFS_RO_COMPAT_PROTECTION : 0;
   label.block_size = options.block_size;
   label.disk_blocks = blocks;
   label.zone_blocks = options.zone_bytes != 0 ? options.zone_bytes / options.block_size
@@ -286,7 +288,7 @@ Result<FormattedVolume> format_volume(const std::vector<device::Disk*>& disks, c
   }
   introduce(planned, options.weights, environment);
   const std::vector<format::Address> places = place_root(planned);
-  const AlignedBuffer node = root_node(planned, places, {environment.random(), environment.random()});
+  const AlignedBuffer node = root_node(planned, places, {environment.random(), environment.random()}, options.copies);
   const format::Pointer root = format::make_pointer(node.bytes(), kFirstGeneration, places);
 
   for (NewDisk& disk : planned) MDFS_TRY(write_label_areas(disk, nullptr));

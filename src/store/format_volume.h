@@ -25,6 +25,7 @@ struct FormatOptions {
   std::string name;                 // at most 63 bytes of UTF-8
   geometry::AllocationPolicy policy = geometry::AllocationPolicy::kDefault;
   std::vector<std::uint16_t> weights;  // of the disks, each at least 1; empty: all are 1
+  bool copies = false;                 // new files inherit second copies from the root; needs two disks
   std::uint64_t features_incompat = MDFS_INCOMPAT_STRIPS | MDFS_INCOMPAT_CHECKSUM_RECORDS;
 };
 

@@ -36,6 +36,9 @@ class Transaction {
   virtual void erase(const Key& key) = 0;                  // absent is fine
   // Allocated blocks become part of the volume. They have been written, and the writes have completed.
   virtual void publish(const Run& run) = 0;
+  // The same for data that other disks (a bit each) have as well, all of which are needed for them then. 0: data that
+  // can be made again.
+  virtual void publish(const Run& run, std::uint64_t other_disks) = 0;
   // Blocks leave the volume. They can be allocated again when recovery can fall back to no state that holds them.
   virtual void free(const Run& run) = 0;
   // A number that no object of this volume has had before.

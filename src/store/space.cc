@@ -167,10 +167,13 @@ std::uint64_t Space::missing_nodes(std::uint64_t home) const {
   return needed > there ? needed - there : 0;
 }
 
+std::uint64_t Space::kept_data(Purpose purpose) const {
+  if (purpose == Purpose::kNormal) return data_reserve_ + missing_nodes(home_nodes()) * place_blocks();
+  return purpose == Purpose::kReserved ? data_reserve_ / 2 : 0;
+}
+
 std::uint64_t Space::spare_data(Purpose purpose) const {
-  std::uint64_t kept = reserved_.blocks;
-  if (purpose == Purpose::kNormal) kept += data_reserve_ + missing_nodes(home_nodes()) * place_blocks();
-  if (purpose == Purpose::kReserved) kept += data_reserve_ / 2;
+  const std::uint64_t kept = reserved_.blocks + kept_data(purpose);
   const std::uint64_t free = allocator_->data_free() + discarding_data();
   return free > kept ? free - kept : 0;
 }
@@ -207,8 +210,10 @@ Status Space::reserve(const SpaceAmount& amount, Purpose purpose) {
     if (amount.items > 0) MDFS_TRY(keep_room(lock, tree_.changed, kept_nodes(leaves), purpose));
     if (spare_data(purpose) < amount.blocks)
       return {Errc::kNoSpace, fmt::format("{} blocks are needed, {} are free", amount.blocks, spare_data(purpose))};
-    if (amount.pairs == 0 || purpose != Purpose::kNormal) return {};
-    if (const auto found = pairs(false); !found || *found >= reserved_.pairs + amount.pairs) return {};
+    if (amount.pairs == 0 || purpose == Purpose::kFreeing) return {};
+    // What is kept may be taken where the pairs need it.
+    const auto found = pairs(false);
+    if (!found || *found >= reserved_.pairs + amount.pairs + kept_data(purpose)) return {};
     return {Errc::kNoSpace, fmt::format("{} blocks and as many on other disks are needed: one disk alone has most of "
                                         "the free blocks",
                                         amount.pairs)};
@@ -403,8 +408,8 @@ SpaceInfo Space::info() const {
   info.available_blocks = free > kept ? free - kept : 0;
   info.available_pairs = info.available_blocks;
   if (const auto found = pairs(true))
-    info.available_pairs =
-        std::min(info.available_blocks / 2, *found - std::min<std::uint64_t>(*found, reserved_.pairs));
+    info.available_pairs = std::min(
+        info.available_blocks / 2, *found - std::min<std::uint64_t>(*found, reserved_.pairs + data_reserve_ + missing));
   return info;
 }
 

@@ -20,6 +20,7 @@
 #include "store/fullness.h"
 #include "store/held_blocks.h"
 #include "store/members.h"
+#include "store/published_data.h"
 #include "store/recently_freed.h"
 #include "store/recovery.h"
 #include "store/space_pages.h"
@@ -149,7 +150,7 @@ class Space {
   // Checks the runs of a transaction, which must be pinned. kCorrupt names the first wrong run.
   Status check(std::span<const Run> published, std::span<const Run> freed) const;
   // Runs that are checked and pinned.
-  void publish(std::span<const Run> runs);
+  void publish(std::span<const Run> runs, const PublishedData& data);
   enum class Holds : std::uint8_t { kData, kNodes };
   void free(std::span<const Run> runs, Holds holds = Holds::kData);
 
@@ -160,8 +161,10 @@ class Space {
   void seal(std::uint64_t generation, std::vector<SectorWrite>& writes, std::vector<format::SpaceEntry>& tops);
   // The runs published since the last call, without nodes; nothing if there are very many.
   std::optional<std::vector<Run>> take_published();
-  // True if a run published since the last call may lie on a disk that was left out.
-  bool take_lost();
+  // Of all runs published since the last call.
+  PublishedData take_published_data();
+  // Do disks that were left out have data of these that the others lack?
+  bool loses(const PublishedData& data) const;
   // The sealed generation is on the disks. Returns the runs that may be reused; they are free after release().
   std::vector<Run> note_committed(std::uint64_t generation);
   // The commit that was sealed with the generation `from` was begun again, and has the generation `to`.
@@ -254,6 +257,8 @@ class Space {
   std::optional<std::uint64_t> pairs(bool with_pending) const;
   std::uint64_t free_data(std::size_t disk) const;  // that can be given out now
   // Free data blocks that are not reserved and that the purpose may take.
+  // Blocks that are kept for working, beside those that are reserved.
+  std::uint64_t kept_data(Purpose purpose) const;
   std::uint64_t spare_data(Purpose purpose) const;
   void shrink();
 
@@ -267,7 +272,6 @@ class Space {
   std::vector<std::uint16_t> node_disks_;  // usable ones
   std::vector<bool> out_;                  // see leave_out()
   bool places_on_out_ = false;             // perhaps, in the pool
-  bool lost_ = false;                      // see take_lost()
   std::unique_ptr<alloc::Allocator> allocator_;
   std::vector<std::unique_ptr<SpaceIndex>> index_;  // null: missing disk
   Fullness fullness_;
@@ -285,7 +289,8 @@ class Space {
   std::deque<NodePlace> far_;   // the same with a copy beyond the regions: used last
   std::size_t rotation_ = 0;
   std::vector<Run> published_;  // since the last seal; not complete beyond kPublishedRunsLimit
-  std::vector<Run> freeing_;    // freed since the last seal
+  PublishedData published_data_;
+  std::vector<Run> freeing_;  // freed since the last seal
   std::deque<PendingFree> pending_;
   bool knows_freed_ = true;  // see keep_fallback()
   HeldBlocks held_;

@@ -71,7 +71,7 @@ Status Space::check(std::span<const Run> published, std::span<const Run> freed) 
   MDFS_TRY(check_disjoint(freed));
   const std::lock_guard lock(mutex_);
   for (const Run& run : published) {
-    if (is_out(run.disk)) return {Errc::kIo, fmt::format("disk {} failed before the data were published", run.disk)};
+    if (is_out(run.disk)) return {Errc::kDiskOut, fmt::format("disk {}", run.disk)};
     const alloc::SpaceMap* map = valid(run) ? map_of(run) : nullptr;
     if (map == nullptr || !map->is_taken(run.block, run.blocks))
       return {Errc::kCorrupt, name_of(run) + ": published, but not allocated"};
@@ -85,18 +85,25 @@ Status Space::check(std::span<const Run> published, std::span<const Run> freed) 
   return {};
 }
 
-void Space::publish(std::span<const Run> runs) {
+void Space::publish(std::span<const Run> runs, const PublishedData& data) {
   const std::lock_guard lock(mutex_);
+  published_data_.add(data);
   for (const Run& run : runs) {
     allocator_->map(run.disk)->publish(run.block, run.blocks);
-    lost_ = lost_ || is_out(run.disk);
     if (published_.size() <= kPublishedRunsLimit) published_.push_back(run);
   }
 }
 
-bool Space::take_lost() {
+PublishedData Space::take_published_data() {
   const std::lock_guard lock(mutex_);
-  return std::exchange(lost_, false);
+  return std::exchange(published_data_, {});
+}
+
+bool Space::loses(const PublishedData& data) const {
+  const std::lock_guard lock(mutex_);
+  std::uint64_t out = 0, others = 0;
+  for (std::uint16_t disk = 0; disk < out_.size(); ++disk) (out_[disk] ? out : others) |= std::uint64_t{1} << disk;
+  return data.needed_of(out, others) != 0;
 }
 
 std::optional<std::vector<Run>> Space::take_published() {

@@ -63,8 +63,6 @@ void Space::leave_out(std::uint16_t disk, const format::SpaceEntry& top) {
   out_[disk] = true;
   tops_[disk] = top;
   places_on_out_ = true;
-  lost_ = lost_ || published_.size() > kPublishedRunsLimit ||
-          std::any_of(published_.begin(), published_.end(), [&](const Run& run) { return run.disk == disk; });
   allocator_->set_avoided(disk, true);
   while (held_.waiting_blocks() > 0) release_locked(held_.break_oldest());
   const auto forget = [&](std::vector<Run>& runs) {

@@ -234,7 +234,8 @@ SealedCommit StoreImpl::seal(Change change) {
   slot.flags = is_majority(format::counted_disks(slot.members), slot.participants) ? 0 : MDFS_COMMIT_DEGRADED;
   slot.roots = {root};
   slot.features = format::united(features_, {0, added_ro_compat_, added_incompat_});
-  sealed.loses_data = space_.take_lost();
+  sealed.published_data = space_.take_published_data();
+  sealed.loses_data = space_.loses(sealed.published_data);
   sealed.published = space_.take_published();
   sealed.checksum_records = list_checksum_records(sealed, change);
   const std::lock_guard commit_lock(commit_mutex_);

@@ -3,8 +3,9 @@
 // A commit that cannot be written is withdrawn from the disks that work, and begun again with a higher generation. In
 // its table the failed disks are marked as out. Nothing that was acknowledged is lost by that: the last durable commit
 // reaches no byte that the failed disks had not flushed. Data that were published since are another matter. They may
-// have taken the place of acknowledged data. If a failed disk may lack them, the marks are written to a commit with the
-// contents of the last one, and the volume becomes read-only: all changes since then are reported as lost.
+// have taken the place of acknowledged data. If a failed disk may lack some that no other disk has, the marks are
+// written to a commit with the contents of the last one, and the volume becomes read-only: all changes since then are
+// reported as lost.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
@@ -161,12 +162,9 @@ bool StoreImpl::may_lose(const SealedCommit& sealed, const Failing& failing) {
   if (!std::all_of(sealed.pointers.begin(), sealed.pointers.end(),
                    [&](const format::Pointer& node) { return has_copy(node, rest); }))
     return true;
-  if (!sealed.published) return true;
-  std::uint64_t with_data = 0;
-  for (const Run& run : *sealed.published) with_data |= disk_bit(run.disk);
-  with_data &= failing.out;
-  if ((with_data & failing.flushes) != 0) return true;
-  return with_data != 0 && !flush_all(participants_in(with_data)).ok();
+  const std::uint64_t needed = sealed.published_data.needed_of(failing.out, rest);
+  if ((needed & failing.flushes) != 0) return true;
+  return needed != 0 && !flush_all(participants_in(needed)).ok();
 }
 
 Result<SealedCommit> StoreImpl::write_marks(std::uint64_t failed) {

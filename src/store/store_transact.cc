@@ -96,7 +96,7 @@ void StoreImpl::apply(TransactionImpl& transaction) {
   }
   for (const format::Pointer& pointer : freed) shared_.cache.forget(pointer);
   replaced_.insert(replaced_.end(), freed.begin(), freed.end());
-  space_.publish(transaction.published());
+  space_.publish(transaction.published(), transaction.published_data());
   space_.free(transaction.freed());
   space_.unpin(transaction.published());
   space_.unpin(transaction.freed());

@@ -50,6 +50,16 @@ void TransactionImpl::put(const Key& key, ConstBytes value) {
   changes_[key] = ByteVector(value.begin(), value.end());
 }
 
+void TransactionImpl::publish(const Run& run) {
+  published_.push_back(run);
+  published_data_.add(run.disk);
+}
+
+void TransactionImpl::publish(const Run& run, std::uint64_t other_disks) {
+  published_.push_back(run);
+  published_data_.add(run.disk, other_disks);
+}
+
 void TransactionImpl::free(const Run& run) {
   const auto found = std::find(published_.begin(), published_.end(), run);
   if (found == published_.end()) {

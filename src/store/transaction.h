@@ -10,6 +10,7 @@
 
 #include "format/limits.h"
 #include "store/items.h"
+#include "store/published_data.h"
 #include "store/reader.h"
 
 namespace mdfs::store {
@@ -24,7 +25,8 @@ class TransactionImpl final : public Transaction {
   Result<std::vector<Item>> scan(const Key& first, const Key& last, std::size_t limit) override;
   void put(const Key& key, ConstBytes value) override;
   void erase(const Key& key) override { changes_[key] = std::nullopt; }
-  void publish(const Run& run) override { published_.push_back(run); }
+  void publish(const Run& run) override;
+  void publish(const Run& run, std::uint64_t other_disks) override;
   void free(const Run& run) override;
   std::uint64_t new_object() override;
   void count_objects(std::int64_t change) override { objects_ += change; }
@@ -33,6 +35,7 @@ class TransactionImpl final : public Transaction {
   using Changes = std::map<Key, std::optional<ByteVector>>;  // absent value: erased
   const Changes& changes() const { return changes_; }
   const std::vector<Run>& published() const { return published_; }
+  const PublishedData& published_data() const { return published_data_; }  // with what was freed again
   const std::vector<Run>& freed() const { return freed_; }
   const std::vector<Run>& abandoned() const { return abandoned_; }  // published and freed again
   std::int64_t objects() const { return objects_; }
@@ -47,6 +50,7 @@ class TransactionImpl final : public Transaction {
   std::uint64_t generation_;
   Changes changes_;
   std::vector<Run> published_;
+  PublishedData published_data_;
   std::vector<Run> freed_;
   std::vector<Run> abandoned_;
   std::int64_t objects_ = 0;

@@ -41,7 +41,7 @@ Result<LostFiles> VolumeImpl::lost_files(Ino from, std::size_t most, const engin
           return found;
         }
       }
-      // An extent with a copy is lost with both.
+      // What has a copy is lost with both.
       const std::uint64_t of_copy = format::StoredExtent::disks_of(piece.copy) & found.disks;
       const bool has_other = piece.has_copy() && of_copy == 0;
       const std::uint64_t lost = has_other ? 0

@@ -28,8 +28,9 @@ class MaintainedVolume : public Volume {
   // If the object is a stored level: forgets extents of it that cannot be read, which are then built again. By the
   // numbers of StoredPiece::where. False: it is none.
   virtual Result<bool> forget_level_extents(Ino object, const std::vector<std::uint64_t>& numbers) = 0;
-  // Verifies both copies of an extent, and writes a bad one anew. By the number of StoredPiece::where. False: both are
-  // bad, or there is one only.
+  // Verifies both copies of an extent of an image, or of the blocks of a cell of another file, and writes bad ones
+  // anew. `number`: StoredPiece::where of the extent, or the number of the cell. False: both are bad, or there is one
+  // only.
   virtual Result<bool> repair_copies(Ino object, std::uint64_t number) = 0;
   // Counts calls of set_copies().
   virtual std::uint64_t protection_changes() const = 0;

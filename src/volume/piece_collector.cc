@@ -7,6 +7,8 @@
 
 #include "base/checked.h"
 #include "base/log.h"
+#include "format/cell_copies.h"
+#include "format/cell_parts.h"
 #include "format/extent_copies.h"
 #include "format/file_cell.h"
 #include "format/strip.h"
@@ -72,11 +74,21 @@ Status PieceCollector::take_extents(const store::Item& item, std::vector<StoredP
 
 Status PieceCollector::take_cell(const store::Item& item, std::vector<StoredPiece>& pieces) const {
   const std::uint32_t block_size = store_.block_size();
-  MDFS_TRY_ASSIGN(const format::FileCell cell, format::decode_file_cell(item.value, block_size));
-  for (const format::FileRun& run : cell.runs) {
-    const std::uint64_t first_byte = item.key.offset * MDFS_FILE_CELL + std::uint64_t{run.first} * block_size;
-    pieces.push_back({{run.stored(block_size), item.key.object, first_byte, false}, {}});
+  format::CellPieces cell;
+  MDFS_TRY_ASSIGN(cell.first, format::decode_file_cell(item.value, block_size));
+  if ((store_.features_ro_compat() & MDFS_RO_COMPAT_PROTECTION) != 0) {
+    MDFS_TRY_ASSIGN(const auto value, store_.get(format::cell_copies_key(item.key)));
+    if (value) MDFS_TRY(format::decode_cell_copies(*value, block_size, cell));
+    cell.drop_strays();  // the cell may have been written meanwhile
   }
+  const auto take_parts = [&](const format::FileCell& of, const format::FileCell& other, bool is_copy) {
+    for (format::CellPart& part : format::cell_parts(of, other, block_size)) {
+      const std::uint64_t first_byte = item.key.offset * MDFS_FILE_CELL + std::uint64_t{part.first} * block_size;
+      pieces.push_back({{std::move(part.bytes), item.key.object, first_byte, false, is_copy}, {}});
+    }
+  };
+  take_parts(cell.first, cell.copy, false);
+  if (copies_apart_) take_parts(cell.copy, cell.first, true);
   return {};
 }
 
@@ -87,8 +99,11 @@ Status PieceCollector::take_strip(const store::Item& item, std::vector<StoredPie
   MDFS_TRY_ASSIGN(const format::Strip strip, format::decode_strip(item.value, *shape, block_size));
   for (unsigned place = 0; place < shape->places(); ++place) {
     const std::uint64_t where = item.key.offset / MDFS_STRIPS_PER_PAGE * format::kMaxPlaces + place;
-    if (strip.has(place))
-      pieces.push_back({{strip.stored_part(place, block_size), item.key.object, where, true}, item.key.offset});
+    if (!strip.has(place)) continue;
+    format::StoredExtent part = strip.stored_part(place, block_size);
+    if (part.has_copy() && copies_apart_)
+      pieces.push_back({{part.by_copy(), item.key.object, where, true, true}, item.key.offset});
+    pieces.push_back({{std::move(part), item.key.object, where, true}, item.key.offset});
   }
   return {};
 }

@@ -15,7 +15,7 @@
 
 namespace mdfs::volume {
 
-// An extent, or a run of blocks of a file, as the tree described it at the time of the read.
+// An extent, or consecutive blocks of a file, as the tree described it at the time of the read.
 struct StoredPiece : store::StoredData {
   std::optional<std::uint64_t> strip;  // the key's offset of the strip item, if the extent's bytes are in a strip
 };
@@ -23,7 +23,7 @@ struct StoredPiece : store::StoredData {
 // Takes pieces from the tree in the order of its keys. One thread. Other threads may change the tree meanwhile.
 class PieceCollector {
  public:
-  // `copies_apart`: a second copy is a piece of its own, whose `copy` is the extent's. Else a piece has both.
+  // `copies_apart`: a second copy is a piece of its own, whose `copy` is the first piece. Else a piece has both.
   PieceCollector(store::Store& store, store::Verifier& verifier, bool copies_apart)
       : store_(store), verifier_(verifier), copies_apart_(copies_apart) {}
 

@@ -1,4 +1,4 @@
-// Second copies of the extents of images: who has them, and how they are.
+// Second copies of images and files: who has them, and how they are.
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/open_object.h"
 #include "format/extents.h"
@@ -17,7 +17,7 @@ Status VolumeImpl::set_copies(Ino ino, bool wanted) {
   if (!item.is_regular() && !item.is_directory())
     return {Errc::kInvalidArgument, "only images, other files and directories are protected"};
   ObjectUse use;
-  if (item.is_image()) {
+  if (item.is_regular()) {
     MDFS_TRY_ASSIGN(use, open_objects_.use(*pin));
   }
   if (wanted) {
@@ -54,15 +54,15 @@ Status VolumeImpl::start_protecting() {
 Result<Protection> VolumeImpl::protection(Ino ino, const engine::Stop& stop) {
   const Pin pin = table_.pin(ino);
   MDFS_TRY_ASSIGN(const format::Inode item, read_inode(*store_, ino));
-  Protection protection{item.has_copies(), item.is_image(), {}};
-  if (!item.is_image()) return protection;
+  Protection protection{item.has_copies(), item.is_image(), item.is_directory(), {}};
+  if (!item.is_regular()) return protection;
   MDFS_TRY_ASSIGN(const ObjectUse use, open_objects_.use(*pin));
   for (std::uint64_t page = 0; page != UINT64_MAX;) {
     MDFS_TRY_ASSIGN(const engine::ProtectionState some, engine_->protection(*use, page, stop));
     protection.state += some;
   }
-  MDFS_TRY_ASSIGN(const auto strips, store_->scan({ino, MDFS_KIND_STRIP, 0}, {ino, MDFS_KIND_STRIP, UINT64_MAX}, 1));
-  protection.state.in_strips = strips.size();
+  if (!item.is_image()) return protection;
+  MDFS_TRY_ASSIGN(protection.state.in_strips, engine_->strips_to_consolidate(*use, item.has_copies(), stop));
   return protection;
 }
 
@@ -70,12 +70,17 @@ Result<bool> VolumeImpl::repair_copies(Ino object, std::uint64_t number) {
   const Pin pin = table_.pin(object);
   MDFS_TRY_ASSIGN(const ObjectUse use, open_objects_.use(*pin));
   engine::ProtectRequest request;
-  request.extents = {
-      (*use).extent_of({number / format::kMaxPlaces, static_cast<unsigned>(number % format::kMaxPlaces)})};
+  request.extents = {(*use).is_image() ? (*use).extent_of({number / format::kMaxPlaces,
+                                                           static_cast<unsigned>(number % format::kMaxPlaces)})
+                                       : (*use).extent_coord(number)};
   request.copies = (*use).wants_copies.load(std::memory_order_relaxed);
   request.verifies = true;
   MDFS_TRY_ASSIGN(const engine::ProtectOutcome outcome, engine_->protect(*use, request));
-  return outcome.repaired > 0;
+  if (outcome.repaired > 0 || !outcome.damaged.empty() || !(*use).may_have_strips) return outcome.repaired > 0;
+  // A part in a strip: the extents are written whole, but not while they are dirty.
+  MDFS_TRY(engine_->write_back(*use));
+  MDFS_TRY_ASSIGN(const std::uint64_t consolidated, engine_->consolidate(*use, UINT64_MAX, true));
+  return consolidated > 0;
 }
 
 }  // namespace mdfs::volume

@@ -73,7 +73,8 @@ Status VolumeImpl::allocate(Ino ino, int mode, std::uint64_t offset, std::uint64
   } else if (end > size_bytes) {
     const std::uint64_t new_blocks = ceil_div(end - std::max(offset, size_bytes), store_->block_size());
     MDFS_TRY(with_room([&]() -> Status {
-      if (new_blocks <= store_->space().available_blocks) return {};
+      MDFS_TRY_ASSIGN(const std::uint64_t available, available_blocks(ino));
+      if (new_blocks <= available) return {};
       return Error{Errc::kNoSpace, "fallocate"};
     }));
   }
@@ -85,7 +86,7 @@ Status VolumeImpl::allocate(Ino ino, int mode, std::uint64_t offset, std::uint64
 Result<std::uint64_t> VolumeImpl::available_blocks(Ino ino) {
   MDFS_TRY_ASSIGN(const format::Inode inode, read_inode(*store_, ino));
   const store::SpaceInfo space = store_->space();
-  const bool twice = inode.has_copies() && (inode.is_image() || inode.is_directory());
+  const bool twice = inode.has_copies();
   return twice ? space.available_pairs : space.available_blocks;
 }
 

@@ -144,9 +144,9 @@ struct LevelsInfo {
 
 // The protection of a file or directory.
 struct Protection {
-  bool copies = false;  // its extents have, or get, second copies; of a directory: those of new images in it
-  bool is_image = false;
-  engine::ProtectionState state;  // of an image
+  bool copies = false;  // its extents or cells have, or get, second copies; of a directory: those of new files in it
+  bool is_image = false, is_directory = false;
+  engine::ProtectionState state;  // not of a directory
 };
 
 // Takes bytes of a window, from an offset on. After a change of the image they come again, from the first one on.

@@ -123,7 +123,7 @@ std::string judge_losses(Volume& volume, const MemoryDisks& disks, const test::T
     if (!S_ISREG(seen.mode)) continue;
     const auto protection = volume.protection(seen.ino, {});
     if (!protection.ok()) return path + ": " + protection.error().message();
-    if (!protection->is_image || !protection->copies) continue;
+    if (!protection->copies) continue;
     if (protection->state.copied != protection->state.extents || protection->state.in_strips > 0)
       return path + ": an extent has one copy";
     images.push_back(path);

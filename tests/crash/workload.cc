@@ -457,6 +457,9 @@ std::vector<std::string> set_of_operations() {
       "protect /image",
       "write /image 0 500; protect /image; window /image 32 32 32 32; fsync /g",
       "protect-begin /stack 2; append /stack 4096; fsync /stack",
+      "protect /f",
+      "write /f 0 500; protect /f; write /f 4000 6000; truncate /f 5000; fsync /g",
+      "protect-begin /big 2; write /big 4000 6000; fsync /big",
   };
 }
 

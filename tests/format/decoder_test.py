@@ -96,16 +96,28 @@ class DecoderTest(unittest.TestCase):
     def test_reads_with_one_disk_missing_what_lies_on_the_others(self):
         self.assertEqual(self.decode("cat", "/inline", disks=self.disks[:2]).stdout, value_of(200, 1))
 
+    def find(self, disk, data):
+        with open(self.disks[disk], "rb") as file:
+            return file.read().index(data)
+
     def test_notices_a_damaged_byte_of_data(self):
-        listing = self.decode("cat", "/cells").stdout
-        with open(self.disks[1], "rb") as file:
-            at = file.read().index(listing[:BLOCK])
-        self.flip(1, at + 100)
-        self.assertIn(b"checksum", self.decode("cat", "/cells").stderr)
-        self.assertEqual(self.mdfsck("-n").returncode, 0)
-        report = json.loads(self.mdfsck("--data", "--json").stdout)
-        self.assertEqual([(f["number"], f["name"]) for f in report["findings"]], [(701, "data-damaged")])
-        self.assertEqual(report["exit_code"], 4)
+        block = self.decode("cat", "/cells").stdout[:BLOCK]
+        # The block, and then its copy as well.
+        for disk, finding in ((1, (703, "piece-damaged")), (2, (701, "data-damaged"))):
+            self.flip(disk, self.find(disk, block) + 100)
+            self.assertIn(b"checksum", self.decode("cat", "/cells").stderr)
+            self.assertEqual(self.mdfsck("-n").returncode, 0)
+            report = json.loads(self.mdfsck("--data", "--json").stdout)
+            self.assertEqual({(f["number"], f["name"]) for f in report["findings"]}, {finding})
+            self.assertEqual(report["exit_code"], 4)
+
+    def test_finds_the_copies_of_a_file_right_after_mdfsck_has_repaired_one(self):
+        at = self.find(2, self.decode("cat", "/cells").stdout[BLOCK:2 * BLOCK]) + 100
+        self.flip(2, at)
+        self.assertIn(b"checksum", self.decode("verify").stderr)
+        self.assertEqual(self.mdfsck("-p", "--data").returncode, 1)
+        result = self.decode("verify")
+        self.assertEqual(result.returncode, 0, result.stderr)
 
     def test_agrees_with_mdfsck_before_and_after_a_repair(self):
         self.assertEqual(self.mdfsck("--data").returncode, 0)

@@ -11,6 +11,7 @@ int main(int argc, char** argv) {
   if (argc != 2) return 2;
   mdfs::store::Lab lab;
   lab.protect_image();
+  lab.protect_cells();
   if (testing::Test::HasFailure()) return 1;
   for (std::size_t i = 0; i < lab.disks.size(); ++i) {
     mdfs::ByteVector bytes(lab.disks[i]->size_bytes());

@@ -145,6 +145,7 @@ class VolumeSealer {
     if ((leave_ & 1) != 0 || !inside(at, length, node.size())) return;
     if (kind == MDFS_KIND_EXTENTS) repair_extents(node, at, at + length);
     if (kind == MDFS_KIND_FILE_CELL) repair_cell(node, at, at + length);
+    if (kind == MDFS_KIND_FILE_PARITY) repair_cell(node, at + sizeof(mdfs_group), at + length);
     if (kind == MDFS_KIND_STRIP) repair_strip(node, at, at + length);
   }
 

@@ -1,5 +1,7 @@
 // Fuzz target: the values of all kinds of items. The first byte is the kind, two more what the decoder is told besides.
 // SPDX-License-Identifier: Apache-2.0
+#include "format/cell_copies.h"
+#include "format/cell_parts.h"
 #include "format/dirent.h"
 #include "format/disk_errors.h"
 #include "format/extent_copies.h"
@@ -63,6 +65,24 @@ void file_cell(ConstBytes value, unsigned detail) {
   MDFS_CHECK(freed + cell->blocks() == covered);
 }
 
+void cell_copies(ConstBytes value, unsigned detail) {
+  const std::uint32_t block_size = MDFS_MIN_BLOCK_SIZE << (detail % 5);
+  format::CellPieces pieces;
+  if (!format::decode_cell_copies(value, block_size, pieces).ok()) return;
+  format::CellPieces again;
+  MDFS_CHECK(format::decode_cell_copies(format::encode_cell_copies(pieces), block_size, again).ok() && again == pieces);
+  pieces.first = pieces.copy;
+  (void)pieces.first.punch(detail / 5 % format::cell_blocks(block_size), 1);
+  pieces.drop_strays();
+  MDFS_CHECK(pieces.first.block_mask() == pieces.copy.block_mask() && pieces.protected_blocks(0) == 0);
+  unsigned covered = 0;
+  for (const format::CellPart& part : format::cell_parts(pieces.first, pieces.copy, block_size)) {
+    MDFS_CHECK(part.bytes.has_copy() && part.bytes.runs == part.bytes.copy);
+    covered += static_cast<unsigned>(part.bytes.piece_blocks());
+  }
+  MDFS_CHECK(covered == pieces.first.blocks());
+}
+
 void geometry_item(ConstBytes value) {
   const auto decoded = format::decode_geometry(value);
   if (!decoded.ok()) return;
@@ -119,6 +139,9 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
       break;
     case MDFS_KIND_FILE_CELL:
       file_cell(value, detail);
+      break;
+    case MDFS_KIND_FILE_PARITY:
+      cell_copies(value, detail);
       break;
     case MDFS_KIND_PLACEMENT:
       placement(value, detail);

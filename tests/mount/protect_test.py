@@ -9,23 +9,14 @@ import unittest
 
 import numpy
 
-from harness import MDFS, MDFSCK, Mounted, make_image, run, write_all
+from harness import MDFS, MDFSCK, make_image, run, write_all
+from protected_volume import ProtectedVolume, read
 
 EXTENT = 64
 SIDE = 10 * EXTENT
 
 
-def read(path):
-    with open(path, "rb") as file:
-        return file.read()
-
-
-class Protect(unittest.TestCase):
-    def setUp(self):
-        self.volume = Mounted(disks=3, size="64M")
-        self.addCleanup(self.volume.remove)
-        self.random = numpy.random.default_rng(24)
-
+class Protect(ProtectedVolume):
     def image(self, name, codec=1):
         path = f"{self.volume.path}/{name}"
         make_image(path, [SIDE, SIDE], extent=(EXTENT, EXTENT), codec=codec)
@@ -35,25 +26,6 @@ class Protect(unittest.TestCase):
 
     def protection(self, path):
         return json.loads(run(MDFS, "image", "info", "--json", path))["protection"]
-
-    def lose(self, number, options="cache=64M"):
-        self.volume.unmount()
-        away = f"{self.volume.folder}/away"
-        os.makedirs(away, exist_ok=True)  # disks are looked for beside those that are named
-        os.rename(self.volume.disks[number], f"{away}/disk{number}")
-        self.volume.mount(options, [disk for disk in self.volume.disks if os.path.exists(disk)])
-
-    def bring_back(self, number):
-        self.volume.unmount()
-        os.rename(f"{self.volume.folder}/away/disk{number}", self.volume.disks[number])
-        self.volume.mount("cache=64M", [disk for disk in self.volume.disks if os.path.exists(disk)])
-
-    def check(self):
-        self.volume.unmount()
-        done = subprocess.run([MDFSCK, "-n", "--data", "--json", *self.volume.disks], capture_output=True, text=True,
-                              check=False)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.volume.mount("cache=64M", self.volume.disks)
 
     def test_a_protected_image_loses_nothing_with_any_one_disk(self):
         os.mkdir(f"{self.volume.path}/safe")

@@ -150,6 +150,10 @@ class Case {
     return is_fault(error) || (is_smaller && (error.code == Errc::kNoSpace || error.code == Errc::kInvalidArgument));
   }
 
+  static bool is_long(const Operation& operation) {
+    return operation.verb.starts_with("drain") || operation.verb == "keep" || operation.verb == "balance";
+  }
+
   // Until the first that fails for the disks.
   std::string try_operations() {
     crash::Runner runner(*failing_.volume), twin_runner(*twin_.volume);
@@ -167,6 +171,7 @@ class Case {
         if (got.ok() && !wanted.ok()) return "succeeded against all reason";
         if (!got.ok() && !wanted.ok() && got.error().code == wanted.error().code) {
           returned_ = started_;
+          if (is_long(operation)) return "";  // what each of them has moved until then is not the same
           continue;
         }
         if (!got.ok()) {

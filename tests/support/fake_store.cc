@@ -41,6 +41,7 @@ class FakeStore::FakeTransaction final : public store::Transaction {
   }
   void erase(const format::Key& key) override { changes_[key] = std::nullopt; }
   void publish(const Run& run) override { published_.push_back(run); }
+  void publish(const Run& run, std::uint64_t /*other_disks*/) override { published_.push_back(run); }
   void free(const Run& run) override { freed_.push_back(run); }
   std::uint64_t new_object() override {
     const std::lock_guard lock(store_.mutex_);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -21,7 +22,7 @@
 namespace mdfs::tools {
 namespace {
 
-constexpr OperationWords kProtectWords = {"protection", "images examined", "copies made or removed", "damaged"};
+constexpr OperationWords kProtectWords = {"protection", "files examined", "copies made or removed", "damaged"};
 
 enum ProtectFigure : std::size_t {
   kCopiesMade,
@@ -66,18 +67,33 @@ Result<std::uint32_t> parse_setting(const std::string& word) {
   return Error{Errc::kUsage, word + ": the last word must be copies=2 or none"};
 }
 
-// The paths, and with `recursive` all files and directories below. Links are not followed.
+// All files and directories below. Links are not followed. A directory that goes meanwhile ends the walk.
+std::error_code walk(const std::string& path, std::vector<std::string>& all) {
+  std::error_code error;
+  for (auto at = std::filesystem::recursive_directory_iterator(path, error);
+       !error && at != std::filesystem::recursive_directory_iterator(); at.increment(error)) {
+    std::error_code gone;
+    if (const auto type = at->symlink_status(gone).type();
+        type == std::filesystem::file_type::directory || type == std::filesystem::file_type::regular)
+      all.push_back(at->path().string());
+  }
+  return error;
+}
+
+// The paths, and with `recursive` all files and directories below.
 Result<std::vector<std::string>> all_paths(const std::vector<std::string>& paths, bool recursive) {
+  constexpr unsigned kMostWalks = 10;
   std::vector<std::string> all;
   for (const std::string& path : paths) {
     all.push_back(path);
     std::error_code error;
     if (!recursive || !std::filesystem::is_directory(path, error)) continue;
-    for (auto at = std::filesystem::recursive_directory_iterator(path, error);
-         !error && at != std::filesystem::recursive_directory_iterator(); at.increment(error))
-      if (const auto type = at->symlink_status(error).type();
-          type == std::filesystem::file_type::directory || type == std::filesystem::file_type::regular)
-        all.push_back(at->path().string());
+    const std::size_t before = all.size();
+    for (unsigned walks = 0; walks < kMostWalks; ++walks) {
+      all.resize(before);
+      error = walk(path, all);
+      if (error != std::errc::no_such_file_or_directory) break;
+    }
     if (error) return from_errno(error.value(), path);
   }
   return all;
@@ -112,20 +128,38 @@ void print_result(const ProtectArguments& arguments, const std::vector<Protected
               arguments.dry_run && one.changes ? "; would change" : "");
 }
 
+const char* parts(const mdfs_ioc_protection& protection) { return protection.is_image != 0 ? "extents" : "cells"; }
+
 // Of the paths alone: the operation is of the whole volume.
 Status outcome_of_paths(const std::vector<Protected>& all, std::uint32_t copies, const mdfs_ioc_operation& ended) {
   for (const Protected& one : all) {
+    if (copies == 2 && one.now.copies == 2 && one.now.in_strips != 0 && one.now.is_converting == 0)
+      return {Errc::kNoSpace,
+              one.path + ": appended bytes in strips have one copy: free space, then mdfs disk rebuild"};
     const std::uint64_t wanted = copies == 2 ? one.now.extents : 0;
-    if (one.now.is_image == 0 || one.now.copies != copies || one.now.copied == wanted || one.now.is_converting != 0)
+    if (one.now.is_directory != 0 || one.now.copies != copies || one.now.copied == wanted || one.now.is_converting != 0)
       continue;
     if (one.now.copied > wanted) return {Errc::kCorrupt, one.path + ": second copies could not be removed"};
-    const std::string extents =
-        fmt::format("{}: {} of {} extents have no second copy", one.path, wanted - one.now.copied, wanted);
+    const std::string without =
+        fmt::format("{}: {} of {} {} have no second copy", one.path, wanted - one.now.copied, wanted, parts(one.now));
     if (ended.figures[kCopiesWithoutRoom] > 0)
-      return {Errc::kNoSpace, extents + ": no other disk has room for it; free space, then mdfs disk rebuild"};
-    return {Errc::kCorrupt, extents + ": mdfs scrub start says what cannot be read"};
+      return {Errc::kNoSpace, without + ": no other disk has room for it; free space, then mdfs disk rebuild"};
+    return {Errc::kCorrupt, without + ": mdfs scrub start says what cannot be read"};
   }
   return {};
+}
+
+Result<Protected> protect_path(const std::string& path, std::uint32_t copies, bool dry_run) {
+  MDFS_TRY_ASSIGN(const mdfs_ioc_protection before, ask(path, MDFS_IOC_PROTECTION_SHOW, 0));
+  Protected one{path, before, before.copies != copies};
+  if (dry_run) return one;
+  MDFS_TRY_ASSIGN(one.now, ask(path, MDFS_IOC_PROTECTION_SET, copies));
+  return one;
+}
+
+// Not found below a directory, where it may be gone meanwhile.
+bool is_named(const ProtectArguments& arguments, const std::string& path) {
+  return std::find(arguments.words.begin(), arguments.words.end(), path) != arguments.words.end();
 }
 
 Status protect_command(const ProtectArguments& arguments) {
@@ -134,23 +168,23 @@ Status protect_command(const ProtectArguments& arguments) {
   MDFS_TRY_ASSIGN(const std::vector<std::string> paths,
                   all_paths({arguments.words.begin(), arguments.words.end() - 1}, arguments.recursive));
   std::vector<Protected> all;
-  bool any_image = false;
+  bool any_file = false;
   for (const std::string& path : paths) {
-    MDFS_TRY_ASSIGN(const mdfs_ioc_protection before, ask(path, MDFS_IOC_PROTECTION_SHOW, 0));
-    Protected one{path, before, before.copies != copies};
-    if (!arguments.dry_run) {
-      MDFS_TRY_ASSIGN(one.now, ask(path, MDFS_IOC_PROTECTION_SET, copies));
-      any_image = any_image || one.now.is_image != 0;
-    }
-    all.push_back(std::move(one));
+    auto one = protect_path(path, copies, arguments.dry_run);
+    if (!one.ok() && arguments.recursive && one.error().code == Errc::kNotFound && !is_named(arguments, path)) continue;
+    MDFS_TRY(one);
+    any_file = any_file || (!arguments.dry_run && one->now.is_directory == 0);
+    all.push_back(std::move(*one));
   }
   std::optional<mdfs_ioc_operation> ended;
   Status outcome;
-  if (any_image) {
+  if (any_file) {
     MDFS_TRY_ASSIGN(ended, wait_for_operation(paths.front(), MDFS_OPERATION_PROTECT, kProtectWords));
     outcome = operation_outcome(*ended, kProtectWords);
     for (Protected& one : all) {
-      MDFS_TRY_ASSIGN(one.now, protection_of(one.path));
+      const auto now = protection_of(one.path);
+      if (!now.ok() && now.error().code == Errc::kNotFound && !is_named(arguments, one.path)) continue;
+      MDFS_TRY_ASSIGN(one.now, now);
     }
     if (ended->state == MDFS_OPERATION_DONE) outcome = outcome_of_paths(all, copies, *ended);
   }
@@ -188,7 +222,7 @@ Status rebuild_command(const RebuildArguments& arguments) {
   if (arguments.json) {
     print_out("{}\n", operation_json(ended, kProtectWords, arguments.path, figures_json(ended)));
   } else if ((ended.flags & MDFS_OPERATION_DRY_RUN) != 0) {
-    print_out("{} extents would get or lose copies\n", ended.items_changed);
+    print_out("{} extents and cells would get or lose copies\n", ended.items_changed);
   } else {
     print_out("{} copies made, {} made anew in place of lost ones, {} removed; {} written\n",
               ended.figures[kCopiesMade], ended.figures[kCopiesRepaired], ended.figures[kCopiesRemoved],
@@ -196,8 +230,9 @@ Status rebuild_command(const RebuildArguments& arguments) {
   }
   MDFS_TRY(operation_outcome(ended, kProtectWords));
   if (ended.figures[kCopiesWithoutRoom] > 0)
-    return {Errc::kNoSpace, fmt::format("{} extents have no second copy: free space on other disks, and rebuild again",
-                                        ended.figures[kCopiesWithoutRoom])};
+    return {Errc::kNoSpace,
+            fmt::format("{} extents and cells have no second copy: free space on other disks, and rebuild again",
+                        ended.figures[kCopiesWithoutRoom])};
   return {};
 }
 
@@ -207,12 +242,14 @@ Result<mdfs_ioc_protection> protection_of(const std::string& path) { return ask(
 
 std::string protection_text(const mdfs_ioc_protection& protection) {
   std::string text = fmt::format("copies {}", protection.copies);
-  if (protection.is_image == 0) return text + (protection.copies == 2 ? ", of new images" : "");
-  if (protection.copies == 2 || protection.copied > 0)
-    text += fmt::format(", {} of {} extents have both ({} of {})", protection.copied, protection.extents,
+  if (protection.is_directory != 0) return text + (protection.copies == 2 ? ", of new files" : "");
+  const bool has_parts = protection.is_image != 0 || protection.extents > 0;  // a small file has none
+  if (has_parts && (protection.copies == 2 || protection.copied > 0))
+    text += fmt::format(", {} of {} {} have both ({} of {})", protection.copied, protection.extents, parts(protection),
                         format_size(protection.copied_bytes), format_size(protection.stored_bytes));
   if (protection.lost > 0)
-    text += fmt::format(", {} extents ({}) are lost", protection.lost, format_size(protection.lost_bytes));
+    text +=
+        fmt::format(", {} {} ({}) are lost", protection.lost, parts(protection), format_size(protection.lost_bytes));
   if (protection.copies == 2 && protection.in_strips != 0) text += ", appended bytes in strips have one copy";
   if (protection.is_converting != 0) text += ", being converted";
   return text;
@@ -222,6 +259,7 @@ nlohmann::ordered_json protection_json(const mdfs_ioc_protection& protection) {
   nlohmann::ordered_json json;
   json["copies"] = protection.copies;
   json["is_image"] = protection.is_image != 0;
+  json["is_directory"] = protection.is_directory != 0;
   json["extents"] = protection.extents;
   json["copied"] = protection.copied;
   json["stored_bytes"] = protection.stored_bytes;
@@ -237,10 +275,11 @@ std::optional<std::string> protecting_line(const std::string& path) {
   const auto now = call_operation(path, operation_request(MDFS_OPERATION_PROTECT, MDFS_IOC_OPERATION_STATUS));
   if (!now.ok() || (now->flags & MDFS_OPERATION_DRY_RUN) != 0) return std::nullopt;
   if (now->state == MDFS_OPERATION_RUNNING)
-    return fmt::format("protection: {} images examined, {} written", now->items_done, format_size(now->bytes_done));
+    return fmt::format("protection: {} files examined, {} written", now->items_done, format_size(now->bytes_done));
   if (now->figures[kCopiesWithoutRoom] == 0) return std::nullopt;
-  return fmt::format("protection: {} extents lack their second copy: free space on other disks, then mdfs disk rebuild",
-                     now->figures[kCopiesWithoutRoom]);
+  return fmt::format(
+      "protection: {} extents and cells lack their second copy: free space on other disks, then mdfs disk rebuild",
+      now->figures[kCopiesWithoutRoom]);
 }
 
 std::optional<std::string> protecting_json(const std::string& path) {
@@ -251,12 +290,11 @@ std::optional<std::string> protecting_json(const std::string& path) {
 
 void add_protect_command(CLI::App& noun, Action& action) {
   const auto arguments = std::make_shared<ProtectArguments>();
-  CLI::App* command = noun.add_subcommand("protect", "Give images a second copy of each extent, or remove it");
-  command->add_flag("--recursive", arguments->recursive, "Also all images and directories below a directory");
+  CLI::App* command = noun.add_subcommand("protect", "Give images and files a second copy of all data, or remove it");
+  command->add_flag("--recursive", arguments->recursive, "Also all files and directories below a directory");
   command->add_flag("--dry-run", arguments->dry_run, "Show what would change");
   command->add_flag("--json", arguments->json, "Print JSON");
-  command
-      ->add_option("PATH", arguments->words, "Images, and directories whose new images inherit; then copies=2 or none")
+  command->add_option("PATH", arguments->words, "Files, and directories whose new files inherit; then copies=2 or none")
       ->required();
   command->callback([arguments, &action] { action = [arguments] { return protect_command(*arguments); }; });
 }

@@ -1,4 +1,4 @@
-// Second copies of the extents of images on a mounted volume.
+// Second copies of images and files on a mounted volume.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -96,6 +96,7 @@ std::string json_text(const std::string& path, const mdfs_ioc_volume& volume, co
   json["read_only"] = volume.read_only != 0;
   json["errors_option"] = (volume.flags & MDFS_VOLUME_ZEROES_LOST) != 0 ? "zero" : "eio";
   json["spreading_metadata"] = (volume.flags & MDFS_VOLUME_SPREADING) != 0;
+  json["has_copies"] = (volume.flags & MDFS_VOLUME_COPIES) != 0;
   json["read_only_reason"] = text_of(volume.read_only_reason);
   json["errors"] = all_errors(volume, path);
   json["block_size"] = volume.block_size;

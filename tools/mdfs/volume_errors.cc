@@ -96,6 +96,15 @@ std::string of_reason(std::string_view reason) {
   return advice->what.empty() ? std::string() : fmt::format("read-only: {}: {}", reason, advice->what);
 }
 
+// Without what it holds.
+bool lacks_disk(const mdfs_ioc_volume& volume) {
+  const std::uint32_t count = std::min<std::uint32_t>(volume.disk_count, MDFS_IOC_MAX_DISKS);
+  return std::any_of(volume.disks, volume.disks + count, [](const auto& row) {
+    const auto state = static_cast<DiskState>(row.state);
+    return state != DiskState::kHealthy && state != DiskState::kNone && state != DiskState::kDraining;
+  });
+}
+
 }  // namespace
 
 std::vector<std::string> volume_errors(const mdfs_ioc_volume& volume) {
@@ -107,9 +116,12 @@ std::vector<std::string> volume_errors(const mdfs_ioc_volume& volume) {
     all.push_back(of_disk(volume, i));
     all.push_back(of_room_below(volume, i));
   }
+  std::erase(all, "");
+  if ((volume.flags & MDFS_VOLUME_COPIES) != 0 && lacks_disk(volume))
+    all.emplace_back(
+        "files with second copies may have one left: run 'mdfs disk rebuild' to make the others anew on other disks");
   if ((volume.flags & MDFS_VOLUME_ZEROES_LOST) != 0)
     all.emplace_back("mounted with errors=zero: data on missing disks read as zeros");
-  std::erase(all, "");
   return all;
 }
 

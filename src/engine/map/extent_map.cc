@@ -120,9 +120,14 @@ std::uint64_t MappedExtent::blocks() const {
   return blocks;
 }
 
+bool MappedExtent::has_copied_part() const {
+  return std::any_of(parts.begin(), parts.end(), [](const StripPart& part) { return part.stored.has_copy(); });
+}
+
 void MappedExtent::append_runs(std::vector<store::Run>& all) const {
   for (const store::Run& run : record.all_runs()) all.push_back(run);
-  for (const StripPart& part : parts) all.push_back(part.run());
+  for (const StripPart& part : parts)
+    for (const store::Run& run : part.stored.all_runs()) all.push_back(run);
 }
 
 Error runs_missing(const OpenObject& object) {
@@ -153,6 +158,14 @@ Result<format::FileCell> ExtentMap::cell(const OpenObject& object, std::uint64_t
   MDFS_TRY_ASSIGN(format::FileCell cell, format::decode_file_cell(*value, object.block_size));
   for (const format::FileRun& run : cell.runs) MDFS_TRY(check(run.place()));
   return cell;
+}
+
+Result<format::CellPieces> ExtentMap::cell_pieces(const OpenObject& object, std::uint64_t index) {
+  MDFS_TRY_ASSIGN(format::CellPieces pieces,
+                  format::read_cell(store_, cell_key(object, index), object.block_size, has_copies()));
+  for (const format::FileCell* const cell : {&pieces.first, &pieces.copy})
+    for (const format::FileRun& run : cell->runs) MDFS_TRY(check(run.place()));
+  return pieces;
 }
 
 Result<std::optional<ByteVector>> ExtentMap::inline_bytes(const OpenObject& object) {

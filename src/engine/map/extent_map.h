@@ -13,6 +13,7 @@
 
 #include "engine/open_object.h"
 #include "engine/strips/strips.h"
+#include "format/cell_copies.h"
 #include "format/extent_copies.h"
 #include "format/extents.h"
 #include "format/file_cell.h"
@@ -44,6 +45,7 @@ struct MappedExtent {
   std::vector<StripPart> parts;  // disjoint
   bool has_record() const { return record.is_stored(); }
   bool is_hole() const { return !has_record() && parts.empty(); }
+  bool has_copied_part() const;  // in a strip
   // Of its record and its strips: a whole write of the extent frees these.
   std::uint64_t blocks() const;
   // The same blocks, appended to a list.
@@ -84,11 +86,16 @@ class ExtentMap {
   // `fresh`: read the tree even if the page is cached.
   Result<MappedExtent> extent(const OpenObject& object, const geometry::Coord& extent, bool fresh);
   Result<format::FileCell> cell(const OpenObject& object, std::uint64_t index);
+  // With the second copies of its blocks.
+  Result<format::CellPieces> cell_pieces(const OpenObject& object, std::uint64_t index);
   Result<std::optional<ByteVector>> inline_bytes(const OpenObject& object);
   Result<KnownPage> page(const OpenObject& object, std::uint64_t number, bool fresh);
   // The cached page, without a look into the tree; nulls if the page is not cached. A caller that holds `publishing` of
   // the object, and has changed nothing in its transaction, sees the state of the tree.
   KnownPage kept_page(const OpenObject& object, std::uint64_t number);
+
+  // Extents and cells of this volume may have second copies.
+  bool has_copies() const { return (store_.features_ro_compat() & MDFS_RO_COMPAT_PROTECTION) != 0; }
 
   // Checks that the blocks of a record exist on the volume.
   Status check(const store::Run& run) const;
@@ -120,8 +127,6 @@ class ExtentMap {
   static std::size_t cost(const KnownPage& known);
   void insert(const Name& name, KnownPage known);
   void erase(Entries::iterator entry);
-
-  bool has_copies() const { return (store_.features_ro_compat() & MDFS_RO_COMPAT_PROTECTION) != 0; }
 
   store::Store& store_;
   mutable std::array<std::atomic<std::uint64_t>, MDFS_MAX_DISKS> disk_blocks_{};  // as last seen

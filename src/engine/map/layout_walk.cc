@@ -29,7 +29,7 @@ Status each_copy(Core& core, const OpenObject& object, std::uint64_t page, Const
   MDFS_TRY_ASSIGN(const auto copies, core.extent_map.copies_of(core.store, object, page));
   if (copies == nullptr) return {};
   MDFS_TRY_ASSIGN(const format::ExtentPage records, format::ExtentPage::decode(value, object.table));
-  for (; at.row < kMostRowsOfPage; ++at.row) {
+  for (; at.row < kFirstStripCopyRow; ++at.row) {
     const unsigned place = at.row - kFirstCopyRow;
     if (!copies->get(place)) continue;
     MDFS_TRY_ASSIGN(
@@ -69,16 +69,32 @@ Status LayoutWalk::fetch(const format::Key& from) {
   return {};
 }
 
+// The rows from `first_row` on. False: `take` wants no more.
+bool LayoutWalk::runs_of_cell(const format::FileCell& cell, std::uint32_t first_row, LayoutCursor& at,
+                              const TakeRow& take) const {
+  for (; at.row - first_row < cell.runs.size(); ++at.row) {
+    const store::Run run = cell.runs[at.row - first_row].place();
+    layout::ExtentPlace row = row_of({at.page, 0, 0}, {run}, std::uint64_t{run.blocks} * object_.block_size);
+    row.is_copy = first_row != 0;
+    if (!take(row)) return false;
+  }
+  return true;
+}
+
 Result<bool> LayoutWalk::run_cells(LayoutCursor& at, const TakeRow& take) {
   if (of_ == LayoutOf::kStrips) return true;
   for (;;) {
     MDFS_TRY(fetch({object_.number, MDFS_KIND_FILE_CELL, at.page}));
     for (const store::Item& item : items_) {
       if (item.key.offset != at.page) at = {item.key.offset, 0};
-      MDFS_TRY_ASSIGN(const format::FileCell cell, format::decode_file_cell(item.value, object_.block_size));
-      for (; at.row < cell.runs.size(); ++at.row) {
-        const store::Run run = cell.runs[at.row].place();
-        if (!take(row_of({at.page, 0, 0}, {run}, std::uint64_t{run.blocks} * object_.block_size))) return false;
+      if (at.row < kFirstCopyRow) {
+        MDFS_TRY_ASSIGN(const format::FileCell cell, format::decode_file_cell(item.value, object_.block_size));
+        if (!runs_of_cell(cell, 0, at, take)) return false;
+      }
+      if (of_ == LayoutOf::kPieces && core_.extent_map.has_copies()) {
+        at.row = std::max(at.row, kFirstCopyRow);
+        MDFS_TRY_ASSIGN(const format::CellPieces pieces, core_.extent_map.cell_pieces(object_, at.page));
+        if (!runs_of_cell(pieces.copy, kFirstCopyRow, at, take)) return false;
       }
       if (at.page == UINT64_MAX) return true;
       at = {at.page + 1, 0};
@@ -89,7 +105,7 @@ Result<bool> LayoutWalk::run_cells(LayoutCursor& at, const TakeRow& take) {
 
 Result<std::uint64_t> LayoutWalk::next_of_extents(const LayoutCursor& at) {
   if (of_ == LayoutOf::kStrips) return kNone;
-  const bool is_here = at.row < format::kMaxPlaces || (of_ == LayoutOf::kPieces && at.row < kMostRowsOfPage);
+  const bool is_here = at.row < format::kMaxPlaces || (of_ == LayoutOf::kPieces && at.row < kFirstStripCopyRow);
   const std::uint64_t from = is_here ? at.page : at.page + 1;
   if (from == 0 && at.page != 0) return kNone;
   while (used_ < items_.size() && items_[used_].key.offset < from) ++used_;
@@ -102,31 +118,36 @@ Result<std::uint64_t> LayoutWalk::next_of_strips(const LayoutCursor& at) {
   if (strip_page_ && *strip_page_ >= at.page) return *strip_page_;
   if (at.page > kNone / MDFS_STRIPS_PER_PAGE) return kNone;
   MDFS_TRY(stopped(stop_));
-  const std::uint64_t strip = at.row / format::kMaxPlaces;  // one more than its number
-  const format::Key from{object_.number, MDFS_KIND_STRIP,
-                         at.page * MDFS_STRIPS_PER_PAGE + (strip == 0 ? 0 : strip - 1)};
+  const bool looks_again = of_ == LayoutOf::kPieces && at.row >= kFirstCopyRow;
+  const std::uint32_t begin = looks_again ? kFirstStripCopyRow : format::kMaxPlaces;
+  const std::uint64_t strip = at.row < begin ? 0 : (at.row - begin) / format::kMaxPlaces;
+  const format::Key from{object_.number, MDFS_KIND_STRIP, at.page * MDFS_STRIPS_PER_PAGE + strip};
   MDFS_TRY_ASSIGN(const auto items, core_.store.scan(from, {object_.number, MDFS_KIND_STRIP, UINT64_MAX}, 1));
   strip_page_ = items.empty() ? kNone : items.front().key.offset / MDFS_STRIPS_PER_PAGE;
   return *strip_page_;
 }
 
-Status LayoutWalk::strips_of_page(LayoutCursor& at, const TakeRow& take, bool& taking) {
+// The rows of the parts, or of their copies.
+Status LayoutWalk::strips_of_page(bool copies, LayoutCursor& at, const TakeRow& take, bool& taking) {
+  const std::uint32_t begin = copies ? kFirstStripCopyRow : format::kMaxPlaces;
   const std::uint64_t first = at.page * MDFS_STRIPS_PER_PAGE;
   const std::uint64_t last = first + MDFS_STRIPS_PER_PAGE - 1;
-  for (std::uint64_t next = first + at.row / format::kMaxPlaces - 1; next <= last && next >= first;) {
+  for (std::uint64_t next = first + (at.row - begin) / format::kMaxPlaces; next <= last && next >= first;) {
     MDFS_TRY(stopped(stop_));
     MDFS_TRY_ASSIGN(const auto items, core_.store.scan({object_.number, MDFS_KIND_STRIP, next},
                                                        {object_.number, MDFS_KIND_STRIP, last}, kItemsAtOnce));
     for (const store::Item& item : items) {
-      const auto strip_rows = static_cast<std::uint32_t>((item.key.offset - first + 1) * format::kMaxPlaces);
+      const auto strip_rows = static_cast<std::uint32_t>(begin + (item.key.offset - first) * format::kMaxPlaces);
       at.row = std::max(at.row, strip_rows);
       MDFS_TRY_ASSIGN(const format::Strip strip, format::decode_strip(item.value, object_.table, object_.block_size));
       for (; at.row - strip_rows < object_.page_box.places; ++at.row) {
         const unsigned place = at.row - strip_rows;
-        if (!strip.has(place)) continue;
-        layout::ExtentPlace row =
-            row_of(object_.extent_of({at.page, place}), {strip.part(place, object_.block_size)}, strip.bytes);
+        if (!strip.has(place) || (copies && !strip.copy)) continue;
+        const store::Run run =
+            copies ? *strip.copy_of_part(place, object_.block_size) : strip.part(place, object_.block_size);
+        layout::ExtentPlace row = row_of(object_.extent_of({at.page, place}), {run}, strip.bytes);
         row.in_strip = true;
+        row.is_copy = copies;
         taking = take(row);
         if (!taking) return {};
       }
@@ -150,11 +171,14 @@ Result<bool> LayoutWalk::run_pages(LayoutCursor& at, const TakeRow& take) {
       MDFS_TRY(each_extent(core_, object_, page, items_[used_].value, at, take, taking));
     if (!taking) return false;
     at.row = std::max(at.row, std::uint32_t{format::kMaxPlaces});
-    if (of_strips == page && at.row < kFirstCopyRow) MDFS_TRY(strips_of_page(at, take, taking));
+    if (of_strips == page && at.row < kFirstCopyRow) MDFS_TRY(strips_of_page(false, at, take, taking));
     if (!taking) return false;
     at.row = std::max(at.row, kFirstCopyRow);
-    if (of_ == LayoutOf::kPieces && of_extents == page)
+    if (of_ == LayoutOf::kPieces && of_extents == page && at.row < kFirstStripCopyRow)
       MDFS_TRY(each_copy(core_, object_, page, items_[used_].value, at, take, taking));
+    if (!taking) return false;
+    at.row = std::max(at.row, kFirstStripCopyRow);
+    if (of_ == LayoutOf::kPieces && of_strips == page) MDFS_TRY(strips_of_page(true, at, take, taking));
     if (!taking) return false;
     at = {page + 1, 0};
   }

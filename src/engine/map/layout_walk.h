@@ -38,11 +38,12 @@ class LayoutWalk {
   static constexpr std::size_t kItemsAtOnce = 16;
 
   Result<bool> run_cells(LayoutCursor& at, const TakeRow& take);
+  bool runs_of_cell(const format::FileCell& cell, std::uint32_t first_row, LayoutCursor& at, const TakeRow& take) const;
   Result<bool> run_pages(LayoutCursor& at, const TakeRow& take);
   // The next page with extents, or with strips, at or after `at`; UINT64_MAX if there is none.
   Result<std::uint64_t> next_of_extents(const LayoutCursor& at);
   Result<std::uint64_t> next_of_strips(const LayoutCursor& at);
-  Status strips_of_page(LayoutCursor& at, const TakeRow& take, bool& taking);
+  Status strips_of_page(bool copies, LayoutCursor& at, const TakeRow& take, bool& taking);
   Status fetch(const format::Key& from);
 
   Core& core_;

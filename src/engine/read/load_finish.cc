@@ -12,20 +12,36 @@
 
 namespace mdfs::engine {
 
-Status LoadOperation::verify(const Fetch& fetch) const {
-  if (!object_.is_image()) {
-    for (const std::uint32_t part : fetch.parts) {
-      const std::optional<format::BlockPlace> place = fetch.cell.find(part);
-      if (!place || is_zeroed(place->address.disk)) continue;
-      const ConstBytes block(fetch.stored.data() + std::size_t{part} * object_.block_size, object_.block_size);
-      if (crc32c(block) != place->crc32c)
-        return damage(fetch,
-                      fmt::format("file.checksum of disk {} block {}", place->address.disk, place->address.block));
-    }
-    return {};
+// Notes which pieces are bad.
+Status LoadOperation::verify_cell(Fetch& fetch) const {
+  Status status;
+  std::uint32_t bad_first = 0, bad_copy = 0;
+  for (const std::uint32_t part : fetch.parts) {
+    const std::optional<format::BlockPlace> place = choose_block(fetch, part);
+    if (!place || is_zeroed(place->address.disk)) continue;
+    const ConstBytes block(fetch.stored.data() + std::size_t{part} * object_.block_size, object_.block_size);
+    if (crc32c(block) == place->crc32c) continue;
+    const bool is_first = place->address == fetch.cell.first.find(part)->address;
+    (is_first ? bad_first : bad_copy) |= 1u << part;
+    if (status.ok())
+      status =
+          damage(fetch, fmt::format("file.checksum of disk {} block {}", place->address.disk, place->address.block));
   }
-  MDFS_TRY(verify_strips(fetch));
-  if (!fetch.extent.has_record()) return {};
+  fetch.bad_first |= bad_first;
+  fetch.bad_copy |= bad_copy;
+  return status;
+}
+
+Status LoadOperation::verify(Fetch& fetch) const {
+  if (!object_.is_image()) return verify_cell(fetch);
+  Status strips = verify_strips(fetch);
+  if (!fetch.extent.has_record()) return strips;
+  Status record = verify_record(fetch);
+  if (!record.ok()) fetch.bad_pieces.push_back(fetch.extent.record.first());
+  return strips.ok() ? std::move(record) : std::move(strips);
+}
+
+Status LoadOperation::verify_record(const Fetch& fetch) const {
   if (!object_.is_raw()) {
     const ConstBytes frame(fetch.stored.data(), fetch.extent.record.stored_bytes);
     return fetch.extent.record.matches_part(0, frame) ? Status{} : damage(fetch, "extent.checksum");
@@ -39,25 +55,33 @@ Status LoadOperation::verify(const Fetch& fetch) const {
   return {};
 }
 
-// The disk of the first block that was read, of a file of all that were.
+// The disk of the first block that was read, of a file of the first one that does not match.
 unsigned LoadOperation::disk_of(const Fetch& fetch) {
   if (fetch.extent.has_record()) return fetch.extent.record.first().disk;
   if (!fetch.extent.parts.empty()) return fetch.extent.parts.front().run().disk;
-  return fetch.cell.runs.empty() ? MDFS_MAX_DISKS : fetch.cell.runs.front().address.disk;
+  const std::uint32_t bad = fetch.bad_first | fetch.bad_copy;
+  for (const std::uint32_t part : fetch.parts)
+    if ((bad >> part & 1) != 0) return fetch.cell.first.find(part)->address.disk;
+  return fetch.cell.first.empty() ? MDFS_MAX_DISKS : fetch.cell.first.runs.front().address.disk;
 }
 
-Status LoadOperation::verify_strips(const Fetch& fetch) const {
+// Notes which parts are bad.
+Status LoadOperation::verify_strips(Fetch& fetch) const {
+  Status status;
   for (const Fetch::Piece& piece : fetch.pieces) {
     const StripPart& part = fetch.extent.parts[piece.part];
     if (is_zeroed(part.run().disk)) continue;
     for (std::uint32_t i = 0; i < piece.blocks; ++i) {
       const ConstBytes block(fetch.strips.data() + piece.at + std::size_t{i} * object_.block_size, object_.block_size);
-      if (!part.stored.matches_part(piece.first_block + i, block))
-        return damage(fetch, fmt::format("strip.checksum of disk {} block {}", part.run().disk,
-                                         part.run().block + piece.first_block + i));
+      if (part.stored.matches_part(piece.first_block + i, block)) continue;
+      fetch.bad_pieces.push_back(part.run());
+      if (status.ok())
+        status = damage(fetch, fmt::format("strip.checksum of disk {} block {}", part.run().disk,
+                                           part.run().block + piece.first_block + i));
+      break;
     }
   }
-  return {};
+  return status;
 }
 
 void LoadOperation::overlay_strips(Fetch& fetch, BufferRef& decoded) const {
@@ -124,8 +148,9 @@ void LoadOperation::finish(Fetch& fetch) {
     return;
   }
 
-  if (fetch.found_damage && fetch.extent.record.has_copy() && fetch.kept == nullptr && !core_.store.read_only())
-    core_.relocations.note_damaged(object_.number, object_.extent_index(fetch.coord));
+  const bool has_copy = fetch.extent.record.has_copy() || fetch.cell.has_copies() || fetch.extent.has_copied_part();
+  if (fetch.found_damage && has_copy && fetch.kept == nullptr && !core_.store.read_only())
+    core_.relocations.note_damaged(object_.number, fetch.block->key.index);
   BufferRef buffer;
   {
     const std::lock_guard lock(block.mutex);
@@ -135,7 +160,7 @@ void LoadOperation::finish(Fetch& fetch) {
     } else if (fetch.inline_bytes) {
       put_inline(fetch, block);
     } else if (!object_.is_image()) {
-      block.known_on_disk = block.known_on_disk || !fetch.cell.empty();
+      block.known_on_disk = block.known_on_disk || !fetch.cell.first.empty();
       put_parts(fetch, block);
       put_cell_holes(fetch, block);
     } else if (fetch.extent.is_hole()) {
@@ -164,7 +189,7 @@ void LoadOperation::finish(Fetch& fetch) {
 void LoadOperation::put_parts(const Fetch& fetch, CacheBlock& block) const {
   for (const std::uint32_t part : fetch.parts) {
     const ByteRanges::Range range = part_range(part);
-    if (!object_.is_image() && !fetch.cell.find(part)) continue;
+    if (!object_.is_image() && !fetch.cell.first.find(part)) continue;
     if (!fetch.direct)
       for (const ByteRanges::Range& gap : block.valid.gaps(range.begin, range.end))
         std::memcpy(block.buffer.data() + gap.begin, fetch.stored.data() + gap.begin, gap.end - gap.begin);
@@ -178,7 +203,7 @@ void LoadOperation::put_parts(const Fetch& fetch, CacheBlock& block) const {
 void LoadOperation::put_cell_holes(const Fetch& fetch, CacheBlock& cached) const {
   const std::uint32_t blocks = object_.extent_bytes / object_.block_size;
   for (std::uint32_t block = 0; block < blocks; ++block) {
-    if (fetch.cell.find(block)) continue;
+    if (fetch.cell.first.find(block)) continue;
     const ByteRanges::Range range = part_range(block);
     for (const ByteRanges::Range& gap : cached.valid.gaps(range.begin, range.end))
       if (gap.begin < cached.buffer.size())

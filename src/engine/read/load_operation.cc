@@ -21,6 +21,10 @@ namespace mdfs::engine {
 
 namespace {
 
+// Of blocks and parts of strips, each of which may be bad in another piece: one that does not match, then a request to
+// another disk that fails, and all is looked up again before each.
+constexpr unsigned kMostTriesByParts = 3;
+
 // Buffers of cells grow by powers of two.
 std::size_t cell_buffer_bytes(const OpenObject& object, std::size_t bytes) {
   return std::min<std::size_t>(std::bit_ceil(std::max<std::size_t>(bytes, object.block_size)), object.capacity_bytes);
@@ -130,21 +134,33 @@ Status LoadOperation::look_up(Fetch& fetch, bool fresh) {
     if (!fetch.inline_bytes || fetch.inline_bytes->size() > MDFS_MAX_INLINE) return damage(fetch, "inline.length");
     return {};
   }
-  MDFS_TRY_ASSIGN(fetch.cell, core_.extent_map.cell(object_, fetch.block->key.index));
+  MDFS_TRY_ASSIGN(format::CellPieces cell, core_.extent_map.cell_pieces(object_, fetch.block->key.index));
+  if (!(cell == fetch.cell)) fetch.bad_first = fetch.bad_copy = 0;
+  fetch.cell = std::move(cell);
   return {};
+}
+
+bool LoadOperation::is_good(const Fetch& fetch, const format::Runs& piece) const {
+  const std::uint64_t away = core_.absent_disks.load(std::memory_order_relaxed) | zeroed_disks_ | fetch.failed_disks;
+  const auto& bad = fetch.bad_pieces;
+  return (StoredExtent::disks_of(piece) & away) == 0 && std::find(bad.begin(), bad.end(), piece.front()) == bad.end();
 }
 
 void LoadOperation::choose_piece(Fetch& fetch) const {
   StoredExtent& record = fetch.extent.record;
   if (!record.has_copy()) return forget_zeroed(record);
-  const std::uint64_t absent = core_.absent_disks.load(std::memory_order_relaxed) | zeroed_disks_;
-  const std::uint64_t first = StoredExtent::disks_of(record.runs), second = StoredExtent::disks_of(record.copy);
-  bool by_copy = fetch.prefers_copy;
-  if ((first & absent) != 0 || (second & absent) != 0) by_copy = (first & absent) != 0 && (second & absent) == 0;
-  const bool has_zeros = ((by_copy ? first : second) & zeroed_disks_) != 0;  // the other piece, which is no better then
-  if (fetch.tries % 2 == 1 && !has_zeros) by_copy = !by_copy;
-  if (by_copy) record = record.by_copy();
+  if (fetch.prefers_copy) record = record.by_copy();
+  const bool good = is_good(fetch, record.runs), other_good = is_good(fetch, record.copy);
+  const bool other_has_zeros = (StoredExtent::disks_of(record.copy) & zeroed_disks_) != 0;
+  if (!good && (other_good || (fetch.tries % 2 == 1 && !other_has_zeros))) record = record.by_copy();
   forget_zeroed(record);
+}
+
+void LoadOperation::choose_parts(Fetch& fetch) const {
+  for (StripPart& part : fetch.extent.parts)
+    if (part.stored.has_copy() && !is_good(fetch, part.stored.runs) &&
+        (is_good(fetch, part.stored.copy) || is_zeroed(part.run().disk)))
+      part.stored = part.stored.by_copy();
 }
 
 // As if it had never been written, under its strips.
@@ -188,6 +204,7 @@ void LoadOperation::prefer_pieces() {
 
 bool LoadOperation::may_retry(const Fetch& fetch, const Error& error) const {
   if (!retries_ || error.code == Errc::kCancelled) return false;
+  if (fetch.extent.has_copied_part() || fetch.cell.has_copies()) return fetch.tries < kMostTriesByParts;
   if (fetch.extent.record.has_copy()) return fetch.tries < 2;
   return error.code == Errc::kCorrupt && fetch.tries == 0;
 }
@@ -196,6 +213,8 @@ void LoadOperation::note_failure(Fetch& fetch, const Error& error) {
   const StoredExtent& record = fetch.extent.record;
   if (error.code != Errc::kMissingDisk)
     fetch.found_damage = true;
+  else if (!object_.is_image() || fetch.extent.has_copied_part())
+    core_.absent_disks.fetch_or(fetch.failed_disks, std::memory_order_relaxed);
   else if (record.is_contiguous())
     core_.absent_disks.fetch_or(StoredExtent::disks_of(record.runs), std::memory_order_relaxed);
   ++fetch.tries;
@@ -216,6 +235,7 @@ void LoadOperation::begin(bool fresh) {
   for (std::uint32_t i = 0; i < fetches_.size(); ++i) {
     if (!fetches_[i]->status.ok()) continue;
     choose_piece(*fetches_[i]);
+    choose_parts(*fetches_[i]);
     prepare(i, segments);
   }
   requests_ = merge_segments(segments, core_.options.largest_request_bytes);
@@ -309,16 +329,27 @@ void LoadOperation::prepare_strips(std::uint32_t number, std::vector<Segment>& s
   }
 }
 
+std::optional<format::BlockPlace> LoadOperation::choose_block(const Fetch& fetch, unsigned block) const {
+  const std::optional<format::BlockPlace> first = fetch.cell.first.find(block), copy = fetch.cell.copy.find(block);
+  if (!first || !copy) return first;
+  const std::uint64_t away = core_.absent_disks.load(std::memory_order_relaxed) | zeroed_disks_ | fetch.failed_disks;
+  const auto is_good = [&](const format::BlockPlace& place, std::uint32_t bad) {
+    return (bad >> block & 1) == 0 && (away >> place.address.disk & 1) == 0;
+  };
+  if (is_good(*first, fetch.bad_first)) return first;
+  return is_good(*copy, fetch.bad_copy) || is_zeroed(first->address.disk) ? copy : first;
+}
+
 void LoadOperation::prepare_cell(std::uint32_t number, std::vector<Segment>& segments) {
   Fetch& fetch = *fetches_[number];
   std::size_t needed = 0;
   for (const std::uint32_t part : fetch.parts)
-    if (fetch.cell.find(part)) needed = (std::size_t{part} + 1) * object_.block_size;
+    if (fetch.cell.first.find(part)) needed = (std::size_t{part} + 1) * object_.block_size;
   if (needed == 0) return;
   choose_target(fetch, needed);
   fetch.extent.record.runs.clear();
   for (const std::uint32_t part : fetch.parts) {
-    const std::optional<format::BlockPlace> place = fetch.cell.find(part);
+    const std::optional<format::BlockPlace> place = choose_block(fetch, part);
     if (!place) continue;
     const store::Run run{place->address.disk, place->address.block, 1};
     const std::size_t at = std::size_t{part} * object_.block_size;
@@ -382,6 +413,7 @@ void LoadOperation::arrived(std::size_t request, const Status& status) {
     for (const std::uint32_t owner : requests_[request].owners) {
       Fetch& fetch = *fetches_[owner];
       if (!status.ok() && fetch.status.ok()) fetch.status = status.error();
+      if (!status.ok()) fetch.failed_disks |= std::uint64_t{1} << requests_[request].disk;
       if (--fetch.pending == 0) ready_.push_back(&fetch);
     }
     wants_help = !ready_.empty() && (!waits_ || ready_.size() > 1);

@@ -25,10 +25,16 @@ struct Fetch {
   bool prefers_copy = false;           // the first try reads the copy
   unsigned tries = 0;                  // failed ones
   bool found_damage = false;           // in one of them, not only absent disks
+  // What failed tries have found: disks, a bit each, of which a request failed; pieces of the extent, or of its parts
+  // in strips, that do not match, by their first runs; of files blocks (bit i: block i of the cell) whose piece does
+  // not.
+  std::uint64_t failed_disks = 0;  // guarded by the operation
+  std::vector<store::Run> bad_pieces;
+  std::uint32_t bad_first = 0, bad_copy = 0;
 
   // Found in the tree:
   MappedExtent extent;
-  format::FileCell cell;
+  format::CellPieces cell;
   std::optional<ByteVector> inline_bytes;
 
   struct Piece {  // blocks of a part that lie in a strip
@@ -70,9 +76,13 @@ class LoadOperation : public std::enable_shared_from_this<LoadOperation> {
   // Looks records up and submits requests. Completions may come at once.
   void begin(bool fresh);
   Status look_up(Fetch& fetch, bool fresh);
-  // Lets the record name the piece that is to be read: what is preferred, but not on an absent disk, and the other one
-  // after it has failed.
+  // Not known to be bad or away.
+  bool is_good(const Fetch& fetch, const format::Runs& piece) const;
+  // Lets the record name the piece that is to be read: what is preferred, unless it is not good, and the other one is.
+  // Of two that are not good each is tried in turn.
   void choose_piece(Fetch& fetch) const;
+  // Lets each part in a strip name the piece that is to be read.
+  void choose_parts(Fetch& fetch) const;
   void forget_zeroed(format::StoredExtent& record) const;
   // Of all first tries: prefers pieces on the disks that are idle first.
   void prefer_pieces();
@@ -85,6 +95,9 @@ class LoadOperation : public std::enable_shared_from_this<LoadOperation> {
   void prepare_raw(std::uint32_t number, std::vector<Segment>& segments);
   void prepare_strips(std::uint32_t number, std::vector<Segment>& segments);
   void prepare_cell(std::uint32_t number, std::vector<Segment>& segments);
+  // The piece of a file's block that is to be read: the first one, unless it is known to be bad or away. Absent: a
+  // hole.
+  std::optional<format::BlockPlace> choose_block(const Fetch& fetch, unsigned block) const;
   // Chooses a buffer for the parts: the cache block's own if no valid bytes lie under them. Takes the cache block's
   // mutex.
   void choose_target(Fetch& fetch, std::size_t bytes);
@@ -97,9 +110,11 @@ class LoadOperation : public std::enable_shared_from_this<LoadOperation> {
   // The caller is about to leave. False if all is done meanwhile.
   bool go_on_alone(ByteBudget::Share& share);
   void finish(Fetch& fetch);
-  Status verify(const Fetch& fetch) const;
+  Status verify(Fetch& fetch) const;
+  Status verify_record(const Fetch& fetch) const;
+  Status verify_cell(Fetch& fetch) const;
   static unsigned disk_of(const Fetch& fetch);
-  Status verify_strips(const Fetch& fetch) const;
+  Status verify_strips(Fetch& fetch) const;
   Status decode(Fetch& fetch, BufferRef& decoded) const;
   // Puts the bytes of strips over those of the record (zeros, if there is no record).
   void overlay_strips(Fetch& fetch, BufferRef& decoded) const;

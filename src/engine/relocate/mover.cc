@@ -24,9 +24,10 @@ namespace mdfs::engine {
 struct Mover::Part {
   geometry::Coord coord{};
   std::uint64_t index = 0;
-  StoredExtent from;      // as it was looked up; `runs` are those of the piece that moves
-  format::FileCell cell;  // files: likewise
-  format::Runs to;        // in order of the stored bytes
+  StoredExtent from;          // as it was looked up; `runs` are those of the piece that moves
+  std::uint64_t avoided = 0;  // disks of the other piece, a bit each
+  format::CellPieces cell;    // files: as it was looked up
+  format::Runs to;            // in order of the stored bytes
   std::uint32_t blocks = 0;
   std::uint16_t disk = 0;  // that takes it
   BufferRef bytes;         // while it is being copied
@@ -50,8 +51,9 @@ std::uint64_t number_of(const OpenObject& object, std::uint64_t index) {
   return place.page * format::kMaxPlaces + place.place;
 }
 
-// A cell as one extent, run after run.
-StoredExtent stored_cell(const OpenObject& object, const format::FileCell& cell) {
+// The blocks of a cell, or their copies, as one extent, run after run. `other`: the other pieces. Blocks that have none
+// are the same in the extent's copy.
+StoredExtent stored_cell(const OpenObject& object, const format::FileCell& cell, const format::FileCell& other) {
   StoredExtent whole;
   for (const format::FileRun& run : cell.runs) {
     whole.runs.push_back(run.place());
@@ -59,7 +61,22 @@ StoredExtent stored_cell(const OpenObject& object, const format::FileCell& cell)
   }
   whole.stored_bytes = cell.blocks() * object.block_size;
   whole.part_bytes = object.block_size;
+  if (other.empty()) return whole;
+  for (const format::FileRun& run : cell.runs) {
+    for (unsigned block = run.first; block < run.end(); ++block) {
+      const format::BlockPlace place = other.find(block).value_or(*cell.find(block));
+      format::append_run(whole.copy, {place.address.disk, place.address.block, 1});
+    }
+  }
   return whole;
+}
+
+// All blocks of a cell, or all their copies, at new places: one.extent.runs.
+void stage_cell(const format::CellPieces& cell, bool of_copies, Staged& one) {
+  one.cell_piece = of_copies ? CellPieceKind::kCopy : CellPieceKind::kFirst;
+  one.blocks = (of_copies ? cell.copy : cell.first).block_mask();
+  one.extent.copy.clear();
+  if (of_copies) std::swap(one.extent.runs, one.extent.copy);
 }
 
 }  // namespace
@@ -116,9 +133,12 @@ Status Mover::look_up(OpenObject& object, Job& job, const std::vector<geometry::
                                                            known_page.copies.get(), place.place, object.block_size));
       if (!from || (job.request.of_copies && !from->has_copy())) continue;  // replaced meanwhile
       part.from = job.request.of_copies ? from->by_copy() : *from;
+      part.avoided = StoredExtent::disks_of(part.from.copy);
     } else {
-      MDFS_TRY_ASSIGN(part.cell, core_.extent_map.cell(object, part.index));
-      part.from = stored_cell(object, part.cell);
+      MDFS_TRY_ASSIGN(part.cell, core_.extent_map.cell_pieces(object, part.index));
+      part.from = stored_cell(object, job.request.of_copies ? part.cell.copy : part.cell.first,
+                              job.request.of_copies ? part.cell.first : part.cell.copy);
+      part.avoided = format::CellPieces::disks_of(job.request.of_copies ? part.cell.first : part.cell.copy, UINT32_MAX);
     }
     if (!part.from.is_stored()) continue;
     MDFS_TRY(core_.extent_map.check(part.from));
@@ -126,7 +146,7 @@ Status Mover::look_up(OpenObject& object, Job& job, const std::vector<geometry::
     const unsigned disk = job.request.disk        ? job.request.disk(coord)
                           : job.request.of_copies ? object.copy_disk(coord)
                                                   : object.placement_disk(coord);
-    if (disk < MDFS_MAX_DISKS && (StoredExtent::disks_of(part.from.copy) >> disk & 1) != 0) {
+    if (disk < MDFS_MAX_DISKS && (part.avoided >> disk & 1) != 0) {
       job.outcome.no_room.push_back(coord);
       continue;
     }
@@ -304,7 +324,7 @@ Status Mover::read_again(OpenObject& object, Part& part) {
 }
 
 Result<bool> Mover::is_current(const OpenObject& object, const Part& part) {
-  if (!object.is_image()) return is_same(core_.store, object, part.index, part.cell);
+  if (!object.is_image()) return is_same(core_, core_.store, object, part.index, part.cell);
   return is_same(core_, core_.store, object, part.coord, part.from);
 }
 
@@ -323,7 +343,7 @@ Status Mover::publish(OpenObject& object, Job& job) {
     for (Part& part : job.parts) {
       if (!copied(part)) continue;
       const Result<bool> same = object.is_image() ? is_same(core_, transaction, object, part.coord, part.from)
-                                                  : is_same(transaction, object, part.index, part.cell);
+                                                  : is_same(core_, transaction, object, part.index, part.cell);
       MDFS_TRY(same);
       if (!*same) continue;
       Staged& one = staged.emplace_back();
@@ -331,9 +351,11 @@ Status Mover::publish(OpenObject& object, Job& job) {
       one.coord = part.coord;
       one.extent = part.from;
       one.extent.runs = part.to;
-      if (job.request.of_copies) one.extent = one.extent.by_copy();
       one.is_moved = true;
-      if (!object.is_image()) one.blocks = part.cell.block_mask();
+      if (!object.is_image())
+        stage_cell(part.cell, job.request.of_copies, one);
+      else if (job.request.of_copies)
+        one.extent = one.extent.by_copy();
       published.push_back(&part);
     }
     if (staged.empty()) return {};

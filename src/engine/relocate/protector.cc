@@ -12,6 +12,7 @@
 #include "engine/core.h"
 #include "engine/map/extent_map.h"
 #include "engine/open_object.h"
+#include "engine/relocate/place_apart.h"
 #include "engine/relocate/read_piece.h"
 #include "engine/relocate/same_record.h"
 #include "engine/requests.h"
@@ -68,13 +69,6 @@ ProtectionState& ProtectionState::operator+=(const ProtectionState& other) {
 
 // ---- what is there
 
-std::uint64_t Protector::gone_disks() const {
-  std::uint64_t gone = 0;
-  for (unsigned disk = 0; disk < MDFS_MAX_DISKS; ++disk)
-    if (disk >= core_.store.disk_count() || !core_.store.disk_info(disk).is_there()) gone |= std::uint64_t{1} << disk;
-  return gone;
-}
-
 bool Protector::is_as_wanted(const StoredExtent& extent, bool copies, std::uint64_t gone) const {
   if (!copies) return !extent.has_copy();
   const std::uint64_t first = StoredExtent::disks_of(extent.runs), second = StoredExtent::disks_of(extent.copy);
@@ -103,8 +97,9 @@ Status Protector::each_page(const OpenObject& object, std::uint64_t& page, const
 
 Result<ProtectionState> Protector::look(const OpenObject& object, std::uint64_t& page, const Stop& stop) {
   MDFS_TRY(stopped(stop));
+  if (!object.is_image()) return cells_.look(object, page);
   ProtectionState state;
-  const std::uint64_t gone = gone_disks(), unreadable = core_.store.lost_disks();
+  const std::uint64_t gone = core_.gone_disks(), unreadable = core_.store.lost_disks();
   const auto count = [&](const geometry::Coord&, const StoredExtent& extent) {
     ++state.extents;
     state.stored_bytes += extent.stored_bytes;
@@ -122,10 +117,28 @@ Result<ProtectionState> Protector::look(const OpenObject& object, std::uint64_t&
   return state;
 }
 
+Result<std::uint64_t> Protector::strips_to_consolidate(const OpenObject& object, bool copies, const Stop& stop) {
+  const std::uint64_t gone = core_.gone_disks();
+  std::uint64_t count = 0;
+  for (format::Key next = strip_key(object, 0, 0);;) {
+    MDFS_TRY(stopped(stop));
+    MDFS_TRY_ASSIGN(const auto items,
+                    core_.store.scan(next, {object.number, MDFS_KIND_STRIP, UINT64_MAX}, kPagesAtOnce));
+    for (const store::Item& item : items) {
+      MDFS_TRY_ASSIGN(const format::Strip strip, format::decode_strip(item.value, object.table, object.block_size));
+      const bool has_both = strip.copy && ((gone >> strip.address.disk | gone >> strip.copy->address.disk) & 1) == 0;
+      count += (copies ? has_both : !strip.copy) ? 0 : 1;
+    }
+    if (items.size() < kPagesAtOnce || items.back().key.offset == UINT64_MAX) return count;
+    next.offset = items.back().key.offset + 1;
+  }
+}
+
 Result<std::vector<geometry::Coord>> Protector::find(const OpenObject& object, bool copies, std::uint64_t& page,
                                                      std::size_t most) {
+  if (!object.is_image()) return cells_.find(object, copies, page);
   std::vector<geometry::Coord> found;
-  const std::uint64_t gone = gone_disks();
+  const std::uint64_t gone = core_.gone_disks();
   const auto note = [&](const geometry::Coord& coord, const StoredExtent& extent) {
     if (!is_as_wanted(extent, copies, gone)) found.push_back(coord);
   };
@@ -136,7 +149,8 @@ Result<std::vector<geometry::Coord>> Protector::find(const OpenObject& object, b
 // ---- the work
 
 Result<ProtectOutcome> Protector::run(OpenObject& object, const ProtectRequest& request) {
-  Job job{request, gone_disks(), {}, {}, {}};
+  if (!object.is_image()) return cells_.run(object, request);
+  Job job{request, core_.gone_disks(), {}, {}, {}};
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < request.extents.size(); ++i) {
     const std::size_t before = job.parts.size();
@@ -273,54 +287,19 @@ Status Protector::judge(OpenObject& object, Job& job, Part& part) {
   return {};
 }
 
-// Blocks on a disk where the piece that stays does not lie: of one disk, or of several if none has room for all.
+// On a disk where the piece that stays does not lie.
 bool Protector::place(const OpenObject& object, Job& job, Part& part) {
-  const std::uint64_t taken =
+  PieceToPlace piece;
+  piece.taken =
       (part.gathers ? 0 : StoredExtent::disks_of(part.makes_first ? part.from.copy : part.from.runs)) | job.gone;
-  const std::uint64_t blocks = part.from.piece_blocks();
-  const std::vector<std::uint64_t> free_blocks = core_.store.free_of_disks();
-  store::AllocationRequest request;
-  request.disk = part.makes_first ? static_cast<std::uint16_t>(object.placement_disk(part.coord))
-                                  : object.disk_for_copy(part.coord, blocks, taken, free_blocks);
-  request.owner = part.makes_first ? object.number : object.number | kCopyOwner;
-  request.policy = object.image->policy;
-  // After the disk of the placement the emptiest one, so that the pieces of a lost disk come on all others alike.
-  std::vector<std::uint16_t> disks;
-  for (std::uint16_t disk = 0; disk < free_blocks.size(); ++disk)
-    if ((taken >> disk & 1) == 0) disks.push_back(disk);
-  std::stable_sort(disks.begin(), disks.end(), [&](std::uint16_t one, std::uint16_t other) {
-    if (one == request.disk || other == request.disk) return one == request.disk && other != request.disk;
-    return free_blocks[one] > free_blocks[other];
-  });
-  for (const std::uint16_t disk : disks) {
-    store::AllocationRequest alone = request;
-    alone.disk = disk;
-    alone.avoided_disks = ~(std::uint64_t{1} << disk);
-    if (allocate(alone, job, blocks, part.to)) return true;
-  }
-  request.avoided_disks = taken;
-  return !part.gathers && allocate(request, job, blocks, part.to);
-}
-
-// In runs that are as long as can be had. False: there is no room, and nothing is allocated.
-bool Protector::allocate(store::AllocationRequest request, Job& job, std::uint64_t blocks, format::Runs& to) {
-  auto left = static_cast<std::uint32_t>(blocks);
-  for (std::uint32_t piece = left; left > 0;) {
-    request.blocks = std::min(piece, left);
-    const Result<store::Run> run =
-        core_.store.allocate(request, job.reservation.blocks() >= request.blocks ? &job.reservation : nullptr);
-    if (run.ok()) {
-      format::append_run(to, *run);
-      left -= run->blocks;
-    }
-    if (to.size() > format::kMaxExtentRuns || (!run.ok() && piece == 1)) {
-      for (const store::Run& given : to) core_.store.abandon(given);
-      to.clear();
-      return false;
-    }
-    if (!run.ok()) piece /= 2;
-  }
-  return true;
+  piece.blocks = part.from.piece_blocks();
+  piece.on_one_disk = part.gathers;
+  piece.where.disk = part.makes_first
+                         ? static_cast<std::uint16_t>(object.placement_disk(part.coord))
+                         : object.disk_for_copy(part.coord, piece.blocks, piece.taken, core_.store.free_of_disks());
+  piece.where.owner = part.makes_first ? object.number : object.number | kCopyOwner;
+  piece.where.policy = object.image->policy;
+  return place_apart(core_, piece, job.reservation, part.to);
 }
 
 Status Protector::write(OpenObject& object, Job& job) {

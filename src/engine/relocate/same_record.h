@@ -27,10 +27,10 @@ Result<bool> is_same(Core& core, Reader& reader, const OpenObject& object, const
 
 // The same of a cell.
 template <typename Reader>
-Result<bool> is_same(Reader& reader, const OpenObject& object, std::uint64_t index, const format::FileCell& cell) {
-  MDFS_TRY_ASSIGN(const auto value, reader.get(cell_key(object, index)));
-  if (!value) return false;
-  MDFS_TRY_ASSIGN(const format::FileCell now, format::decode_file_cell(*value, object.block_size));
+Result<bool> is_same(Core& core, Reader& reader, const OpenObject& object, std::uint64_t index,
+                     const format::CellPieces& cell) {
+  MDFS_TRY_ASSIGN(const format::CellPieces now,
+                  format::read_cell(reader, cell_key(object, index), object.block_size, core.extent_map.has_copies()));
   return now == cell;
 }
 

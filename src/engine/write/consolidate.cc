@@ -105,7 +105,7 @@ Status Replacer::consolidate_extents(OpenObject& object, const std::vector<geome
 // Damage holds back its own extent alone.
 Status Replacer::consolidate_readable(OpenObject& object, const std::vector<geometry::Coord>& extents,
                                       Consolidated& consolidated) {
-  Status status = consolidate_batch(object, extents);
+  Status status = write_without_failed_disks([&] { return consolidate_batch(object, extents); });
   if (status.ok()) {
     consolidated.bytes += std::uint64_t{extents.size()} * object.extent_bytes;
     return {};
@@ -129,7 +129,7 @@ Result<store::Reservation> Replacer::room_to_consolidate(OpenObject& object,
   if (reservation.ok() || reservation.error().code != Errc::kNoSpace) return reservation;
   for (const geometry::Coord& coord : extents) {
     MDFS_TRY_ASSIGN(const MappedExtent extent, core_.extent_map.extent(object, coord, false));
-    if (extent.blocks() * object.block_size < object.capacity_bytes) return reservation;
+    if (extent.blocks() * object.block_size < object.whole_bytes()) return reservation;
   }
   return core_.store.reserve(amount, store::Purpose::kReserved);
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/write/free_data.h"
 
+#include "format/cell_copies.h"
 #include "format/extent_copies.h"
 #include "format/file_cell.h"
 #include "format/strip.h"
@@ -31,9 +32,21 @@ Status free_page(store::Transaction& transaction, const store::Item& item, const
   return {};
 }
 
+Status free_cell(store::Transaction& transaction, const store::Item& item, std::uint32_t block_size) {
+  format::CellPieces pieces;
+  MDFS_TRY_ASSIGN(pieces.first, format::decode_file_cell(item.value, block_size));
+  MDFS_TRY_ASSIGN(const auto copies, transaction.get(format::cell_copies_key(item.key)));
+  if (copies) MDFS_TRY(format::decode_cell_copies(*copies, block_size, pieces));
+  for (const format::FileCell* const cell : {&pieces.first, &pieces.copy})
+    for (const format::FileRun& run : cell->runs) transaction.free(run.place());
+  if (pieces.has_copies()) transaction.erase(format::cell_copies_key(item.key));
+  return {};
+}
+
 void free_strip(store::Transaction& transaction, const format::Strip& strip, std::uint32_t block_size) {
   for (unsigned place = 0; place < format::kMaxPlaces; ++place) {
-    if (strip.has(place)) transaction.free(strip.part(place, block_size));
+    if (!strip.has(place)) continue;
+    for (const store::Run& run : strip.stored_part(place, block_size).all_runs()) transaction.free(run);
   }
 }
 
@@ -64,8 +77,7 @@ Result<bool> free_some_data(store::Transaction& transaction, std::uint64_t objec
     if (geometry) {
       MDFS_TRY(free_page(transaction, item, shape, block_size));
     } else {
-      MDFS_TRY_ASSIGN(const format::FileCell cell, format::decode_file_cell(item.value, block_size));
-      for (const format::FileRun& run : cell.runs) transaction.free(run.place());
+      MDFS_TRY(free_cell(transaction, item, block_size));
     }
     transaction.erase(item.key);
   }

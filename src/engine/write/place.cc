@@ -215,7 +215,8 @@ class CopyTargets {
 };
 
 // The second copies of extents, one by one, where no piece of the extent lies. Returns the number of those for which no
-// disk has room. They go without, until Protector finds room, because the data may have been acknowledged.
+// disk has room. They go without, until Protector finds room in the background or in a rebuild, because the data may
+// have been acknowledged.
 Result<std::size_t> place_copies_apart(Core& core, OpenObject& object, const std::vector<Staged*>& extents,
                                        store::Reservation& reservation, std::uint64_t avoided) {
   std::size_t without = 0;
@@ -229,9 +230,21 @@ Result<std::size_t> place_copies_apart(Core& core, OpenObject& object, const std
     if (placed.ok()) continue;
     give_back_copy(core, *staged);
     if (placed.error().code != Errc::kNoSpace) return placed.error();
+    core.relocations.note_damaged(object.number, staged->index);  // there may be room when replaced blocks are free
     ++without;
   }
   return without;
+}
+
+// Now and then: a volume that has lost its last disk but one stores all of them so.
+void say_without_copies(Core& core, std::size_t extents) {
+  constexpr std::int64_t kBetweenNs = 60'000'000'000;
+  core.without_copies.fetch_add(extents, std::memory_order_relaxed);
+  const std::int64_t now = core.environment.monotonic_ns();
+  std::int64_t last = core.said_without_copies_ns.load(std::memory_order_relaxed);
+  if (now - last < kBetweenNs || !core.said_without_copies_ns.compare_exchange_strong(last, now)) return;
+  spdlog::warn("{} extents or cells are stored once: no other disk has room for their second copies",
+               core.without_copies.exchange(0, std::memory_order_relaxed));
 }
 
 Status place_copies(Core& core, OpenObject& object, const std::vector<Staged*>& extents,
@@ -253,8 +266,7 @@ Status place_copies(Core& core, OpenObject& object, const std::vector<Staged*>& 
     if (!placed.ok()) apart.insert(apart.end(), list.begin(), list.end());
   }
   MDFS_TRY_ASSIGN(const std::size_t without, place_copies_apart(core, object, apart, reservation, avoided));
-  if (without > 0)
-    spdlog::warn("object {}: no other disk has room for the second copies of {} extents", object.number, without);
+  if (without > 0) say_without_copies(core, without);
   return {};
 }
 

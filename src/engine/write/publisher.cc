@@ -10,8 +10,13 @@
 
 namespace mdfs::engine {
 
-void Publisher::add(const store::Run& run) {
-  transaction_.publish(run);
+void Publisher::add(const store::Run& run, const format::Runs& other) {
+  if (object_.is_level.load(std::memory_order_relaxed))
+    transaction_.publish(run, 0);
+  else if (!other.empty())
+    transaction_.publish(run, StoredExtent::disks_of(other));
+  else
+    transaction_.publish(run);
   change_blocks_ += run.blocks;
 }
 
@@ -110,6 +115,10 @@ void Publisher::drop_parts(Page& page, const Strips::Entry& entry, std::uint64_t
     strips_to_change(page).set(entry.number, std::move(rest));
 }
 
+void Publisher::remove_part(const format::Strip& strip, unsigned place) {
+  for (const store::Run& run : strip.stored_part(place, object_.block_size).all_runs()) remove(run);
+}
+
 void Publisher::free_parts(Page& page, std::uint64_t places) {
   std::vector<Strips::Entry> touched;
   for (const Strips::Entry& entry : *page.strips)
@@ -117,7 +126,7 @@ void Publisher::free_parts(Page& page, std::uint64_t places) {
   for (const Strips::Entry& entry : touched) {
     const std::uint64_t freed = entry.live & places;
     for (unsigned place = 0; place < format::kMaxPlaces; ++place)
-      if ((freed >> place & 1) != 0) remove(entry.strip->part(place, object_.block_size));
+      if ((freed >> place & 1) != 0) remove_part(*entry.strip, place);
     drop_parts(page, entry, freed);
   }
 }
@@ -141,18 +150,20 @@ Status Publisher::shorten_parts(Page& page, unsigned place, std::uint32_t bytes)
   for (const Strips::Entry& entry : *page.strips)
     if (entry.has(place) && entry.end > bytes) touched.push_back(entry);
   for (const Strips::Entry& entry : touched) {
-    store::Run freed = entry.strip->part(place, object_.block_size);
+    unsigned kept_blocks = 0;
     if (entry.begin < bytes) {
       const unsigned number = page.strips->free_number();
       if (number >= MDFS_STRIPS_PER_PAGE) return {Errc::kBusy, "no number left for a strip"};
       format::Strip kept = entry.strip->shortened_part(place, bytes - entry.begin, object_.block_size);
-      const unsigned blocks = kept.part_blocks(object_.block_size);
-      freed.block += blocks;
-      freed.blocks -= blocks;
+      kept_blocks = kept.part_blocks(object_.block_size);
       strips_to_change(page).set(number, std::move(kept));
       page.changed.insert(number);
     }
-    if (freed.blocks > 0) remove(freed);
+    for (store::Run freed : entry.strip->stored_part(place, object_.block_size).all_runs()) {
+      freed.block += kept_blocks;
+      freed.blocks -= kept_blocks;
+      if (freed.blocks > 0) remove(freed);
+    }
     drop_parts(page, entry, std::uint64_t{1} << place);
   }
   return {};
@@ -166,8 +177,13 @@ Status Publisher::publish_strips(const std::vector<StagedStrip>& strips) {
     if (number >= MDFS_STRIPS_PER_PAGE) return {Errc::kBusy, "no number left for a strip"};
     format::Strip strip = staged.strip;
     strip.birth = strip.written = transaction_.generation();
-    for (unsigned place = 0; place < format::kMaxPlaces; ++place)
-      if (strip.has(place)) add(strip.part(place, object_.block_size));
+    if (strip.copy) strip.copy->birth = strip.birth;
+    for (unsigned place = 0; place < format::kMaxPlaces; ++place) {
+      if (!strip.has(place)) continue;
+      const StoredExtent part = strip.stored_part(place, object_.block_size);
+      add(part.first(), part.copy);
+      if (part.has_copy()) add(part.copy.front(), part.runs);
+    }
     strips_to_change(*page).set(number, std::move(strip));
     page->changed.insert(number);
     pages.insert(staged.page);
@@ -203,7 +219,7 @@ void Publisher::put_record(Page& page, const geometry::PagePlace& place, const S
   const auto birth_of = [&](const format::Runs& piece) {
     if (piece == old.runs) return old.birth;
     if (piece == old.copy) return old.copy_birth;
-    for (const store::Run& run : piece) add(run);
+    for (const store::Run& run : piece) add(run, &piece == &extent.runs ? extent.copy : extent.runs);
     return transaction_.generation();
   };
   extent.birth = birth_of(extent.runs);
@@ -264,58 +280,80 @@ Status Publisher::free_in_page(std::uint64_t number, const GridBox& box) {
 
 // ---- ordinary files
 
-Result<format::FileCell> Publisher::get_cell(std::uint64_t cell) {
-  MDFS_TRY_ASSIGN(const auto value, transaction_.get(cell_key(object_, cell)));
-  if (!value) return format::FileCell{};
-  return format::decode_file_cell(*value, object_.block_size);
+Result<format::CellPieces> Publisher::get_cell(std::uint64_t cell) {
+  return format::read_cell(transaction_, cell_key(object_, cell), object_.block_size, core_.extent_map.has_copies());
 }
 
-void Publisher::put_cell(std::uint64_t cell, const format::FileCell& value) {
-  if (value.empty())
-    transaction_.erase(cell_key(object_, cell));
+void Publisher::put_cell(std::uint64_t cell, const format::CellPieces& before, const format::CellPieces& now) {
+  const format::Key key = cell_key(object_, cell);
+  if (now.first.empty())
+    transaction_.erase(key);
   else
-    transaction_.put(cell_key(object_, cell), format::encode(value));
+    transaction_.put(key, format::encode(now.first));
+  if (now.has_copies())
+    transaction_.put(format::cell_copies_key(key), format::encode_cell_copies(now));
+  else if (before.has_copies())
+    transaction_.erase(format::cell_copies_key(key));
+}
+
+void Publisher::punch_blocks(format::FileCell& cell, std::uint32_t blocks) {
+  for (unsigned block = 0; block < 32; ++block)
+    if ((blocks >> block & 1) != 0)
+      for (const store::Run& freed : cell.punch(block, 1)) remove(freed);
+}
+
+// What is contiguous in both becomes one run.
+void Publisher::place_blocks(const Staged& staged, const format::Runs& runs, const format::FileCell& old,
+                             const format::Runs& other, format::FileCell& cell) {
+  std::size_t number = 0;
+  std::size_t run = 0;
+  std::uint32_t used = 0;
+  for (unsigned block = 0; block < 32; ++block) {
+    if ((staged.blocks >> block & 1) == 0) continue;
+    const store::Run& from = runs[run];
+    const std::optional<format::BlockPlace> before = old.find(block);
+    format::FileRun placed;
+    placed.address = {from.disk, from.block + used};
+    placed.birth = transaction_.generation();
+    placed.written = staged.is_moved && before ? before->written : placed.birth;
+    placed.first = static_cast<std::uint16_t>(block);
+    placed.crc32c = {staged.extent.crc32c[number++]};
+    for (const store::Run& freed : cell.replace(placed)) remove(freed);
+    if (++used == from.blocks) {
+      ++run;
+      used = 0;
+    }
+  }
+  for (const store::Run& taken : runs) add(taken, other);
 }
 
 Status Publisher::publish_cells(const std::vector<Staged>& extents) {
   for (const Staged& staged : extents) {
     if (staged.blocks == 0 && staged.holes == 0) continue;
-    MDFS_TRY_ASSIGN(format::FileCell cell, get_cell(staged.index));
-    for (unsigned block = 0; block < 32; ++block)
-      if ((staged.holes >> block & 1) != 0)
-        for (const store::Run& freed : cell.punch(block, 1)) remove(freed);
-    // Blocks take the places of the runs in order; what is contiguous in both becomes one run.
-    std::size_t number = 0;
-    std::size_t run = 0;
-    std::uint32_t used = 0;
-    for (unsigned block = 0; block < 32; ++block) {
-      if ((staged.blocks >> block & 1) == 0) continue;
-      const store::Run& from = staged.extent.runs[run];
-      const std::optional<format::BlockPlace> old = cell.find(block);
-      format::FileRun placed;
-      placed.address = {from.disk, from.block + used};
-      placed.birth = transaction_.generation();
-      placed.written = staged.is_moved && old ? old->written : placed.birth;
-      placed.first = static_cast<std::uint16_t>(block);
-      placed.crc32c = {staged.extent.crc32c[number++]};
-      for (const store::Run& freed : cell.replace(placed)) remove(freed);
-      if (++used == from.blocks) {
-        ++run;
-        used = 0;
-      }
+    MDFS_TRY_ASSIGN(const format::CellPieces before, get_cell(staged.index));
+    format::CellPieces cell = before;
+    if (staged.cell_piece != CellPieceKind::kCopy) punch_blocks(cell.first, staged.holes);
+    if (staged.cell_piece != CellPieceKind::kFirst) punch_blocks(cell.copy, staged.holes);
+    if (staged.blocks != 0 && staged.cell_piece != CellPieceKind::kCopy) {
+      const bool keeps_copy = staged.cell_piece == CellPieceKind::kFirst;
+      place_blocks(staged, staged.extent.runs, before.first,
+                   keeps_copy ? cell.copy.runs_of(staged.blocks) : staged.extent.copy, cell.first);
     }
-    for (const store::Run& taken : staged.extent.all_runs()) add(taken);
-    put_cell(staged.index, cell);
+    if (staged.extent.has_copy())
+      place_blocks(staged, staged.extent.copy, before.first, cell.first.runs_of(staged.blocks), cell.copy);
+    else if (staged.cell_piece == CellPieceKind::kBoth)
+      punch_blocks(cell.copy, staged.blocks);
+    put_cell(staged.index, before, cell);
   }
   return {};
 }
 
 Status Publisher::punch_cell(std::uint64_t number, std::uint32_t blocks) {
-  MDFS_TRY_ASSIGN(format::FileCell cell, get_cell(number));
-  for (unsigned block = 0; block < 32; ++block)
-    if ((blocks >> block & 1) != 0)
-      for (const store::Run& freed : cell.punch(block, 1)) remove(freed);
-  put_cell(number, cell);
+  MDFS_TRY_ASSIGN(const format::CellPieces before, get_cell(number));
+  format::CellPieces cell = before;
+  punch_blocks(cell.first, blocks);
+  punch_blocks(cell.copy, blocks);
+  put_cell(number, before, cell);
   return {};
 }
 
@@ -335,9 +373,7 @@ Status Publisher::free_items(std::uint64_t first, std::uint64_t last) {
       transaction_.erase(item.key);
       pages_[item.key.offset] = {};
     } else {
-      MDFS_TRY_ASSIGN(const format::FileCell cell, format::decode_file_cell(item.value, object_.block_size));
-      for (const format::FileRun& run : cell.runs) remove(run.place());
-      transaction_.erase(item.key);
+      MDFS_TRY(punch_cell(item.key.offset, UINT32_MAX));
     }
   }
   return object_.may_have_strips ? free_strips(first, last) : Status{};
@@ -353,7 +389,7 @@ Status Publisher::free_strips(std::uint64_t first, std::uint64_t last) {
   for (const store::Item& item : items) {
     MDFS_TRY_ASSIGN(const format::Strip strip, format::decode_strip(item.value, object_.table, object_.block_size));
     for (unsigned place = 0; place < format::kMaxPlaces; ++place)
-      if (strip.has(place)) remove(strip.part(place, object_.block_size));
+      if (strip.has(place)) remove_part(strip, place);
     transaction_.erase(item.key);
     pages_[item.key.offset / MDFS_STRIPS_PER_PAGE] = {};
   }

@@ -69,8 +69,13 @@ class Publisher {
   Status publish_image(const std::vector<Staged>& extents);
   Status free_strips(std::uint64_t first_page, std::uint64_t last_page);
   Status publish_cells(const std::vector<Staged>& extents);
-  Result<format::FileCell> get_cell(std::uint64_t cell);
-  void put_cell(std::uint64_t cell, const format::FileCell& value);
+  Result<format::CellPieces> get_cell(std::uint64_t cell);
+  void put_cell(std::uint64_t cell, const format::CellPieces& before, const format::CellPieces& now);
+  void punch_blocks(format::FileCell& cell, std::uint32_t blocks);
+  // The staged blocks get the places of `runs`, in order, as blocks of `cell`. `old`: what the cell was; `other`: where
+  // the other pieces are.
+  void place_blocks(const Staged& staged, const format::Runs& runs, const format::FileCell& old,
+                    const format::Runs& other, format::FileCell& cell);
   Result<Page*> get_page(std::uint64_t number);
   static format::ExtentPage& page_to_change(Page& page);
   static Strips& strips_to_change(Page& page);
@@ -80,6 +85,8 @@ class Publisher {
   Result<StoredExtent> free_record(Page& page, const geometry::PagePlace& place, const StoredExtent& kept = {});
   // Sets the record, and the copy, of a staged extent that replaces `old`.
   void put_record(Page& page, const geometry::PagePlace& place, const Staged& staged, const StoredExtent& old);
+  // Both copies of a part of a strip.
+  void remove_part(const format::Strip& strip, unsigned place);
   // Of the extents at these places, one bit each.
   void free_parts(Page& page, std::uint64_t places);
   // These parts of a strip no longer count.
@@ -87,7 +94,8 @@ class Publisher {
   Status shorten_parts(Page& page, unsigned place, std::uint32_t bytes);
   void put_page(std::uint64_t number, Page& page);
   void note_home(const Staged& staged, const StoredExtent& old);
-  void add(const store::Run& run);
+  // `other`: the other piece of the same bytes, if there is one.
+  void add(const store::Run& run, const format::Runs& other = {});
   void remove(const store::Run& run);
 
   Core& core_;

@@ -133,6 +133,8 @@ class Replacer {
   Status consolidate_readable(OpenObject& object, const std::vector<geometry::Coord>& extents,
                               Consolidated& consolidated);
   Result<store::Reservation> room_to_consolidate(OpenObject& object, const std::vector<geometry::Coord>& extents);
+  Status write_at_once(OpenObject& object, const geometry::Window& window, const WindowSource& from, const Stop& stop,
+                       bool stores_zeros);
   Status consolidate_batch(OpenObject& object, const std::vector<geometry::Coord>& extents);
 
   Status free_in_steps(OpenObject& object, std::uint64_t first, std::uint64_t last, const Stop& stop,

@@ -147,6 +147,17 @@ void abandon_one(Core& core, Staged& staged) {
   staged.extent.copy.clear();
 }
 
+// The blocks of the extents have gone back to the store, not to the reservation. Without room they are looked for
+// where nothing is reserved.
+void reserve_again(Core& core, const OpenObject& object, const std::vector<Staged*>& extents,
+                   store::Reservation& reservation) {
+  std::uint64_t blocks = 0;
+  for (const Staged* const staged : extents) blocks += blocks_of(object, *staged);
+  if (object.wants_copies.load(std::memory_order_relaxed)) blocks *= 2;
+  Result<store::Reservation> again = core.store.reserve({blocks, 0, 0}, store::Purpose::kFreeing);
+  if (again.ok()) reservation.absorb(std::move(again).value());
+}
+
 // Extents of which a write failed are placed on other disks, and written there, until that succeeds or no disk is left.
 Status place_and_write(Core& core, OpenObject& object, std::vector<Staged>& extents, store::Reservation& reservation) {
   std::vector<Staged*> list;
@@ -159,6 +170,7 @@ Status place_and_write(Core& core, OpenObject& object, std::vector<Staged>& exte
     for (Staged* const staged : list) abandon_one(core, *staged);
     spdlog::warn("writes of {} extents failed ({}); they go to other disks", list.size(),
                  written.error().within(written.error().code));
+    reserve_again(core, object, list, reservation);
     if (!place(core, object, list, reservation, failed).ok()) return written;
     std::uint64_t again = 0;
     const Status repeated = write_extents(core, object, list, again);

@@ -19,4 +19,13 @@ Status stage(Core& core, OpenObject& object, std::vector<Staged>& extents, store
 // Frees the blocks of staged extents that have not been published.
 void abandon(Core& core, std::vector<Staged>& extents);
 
+// A disk may fail after data have been written to it, and before their transaction: then once more, to other disks.
+template <typename Write>
+Status write_without_failed_disks(const Write& write) {
+  for (;;) {
+    Status written = write();
+    if (written.ok() || written.error().code != Errc::kDiskOut) return written;
+  }
+}
+
 }  // namespace mdfs::engine

@@ -50,7 +50,8 @@ Status Replacer::truncate(OpenObject& object, std::uint64_t size_bytes, const St
   MDFS_TRY(write_before(object, size_bytes));
   const std::uint64_t size = object.size.load(std::memory_order_acquire);
   if (size_bytes > size) return extend(object, size_bytes);
-  return size_bytes < size ? shrink(object, size_bytes, stop) : Status{};
+  if (size_bytes == size) return {};
+  return write_without_failed_disks([&] { return shrink(object, size_bytes, stop); });
 }
 
 Status Replacer::grow(OpenObject& object, std::uint64_t size_bytes) {
@@ -271,7 +272,7 @@ Status Replacer::cut_cell(OpenObject& object, std::uint64_t size_bytes, Cut& cut
     MDFS_TRY_ASSIGN(staged.decoded, copy_of(object, block));
     if (staged.decoded && staged.decoded.size() > end)
       std::memset(staged.decoded.data() + end, 0, staged.decoded.size() - end);
-    MDFS_TRY_ASSIGN(cut.reservation, core_.store.reserve(static_cast<std::uint64_t>(std::popcount(staged.blocks)),
+    MDFS_TRY_ASSIGN(cut.reservation, core_.store.reserve(object.worst_case_blocks(std::popcount(staged.blocks)),
                                                          store::Purpose::kFreeing));
   }
   cut.staged.push_back(std::move(staged));

@@ -181,6 +181,11 @@ std::uint64_t Replacer::most_extents_at_once() const {
 Status Replacer::write_window(OpenObject& object, const geometry::Window& window, const WindowSource& from,
                               const Stop& stop, bool stores_zeros) {
   if (!object.is_image()) return {Errc::kNotImage, "window of an ordinary file"};
+  return write_without_failed_disks([&] { return write_at_once(object, window, from, stop, stores_zeros); });
+}
+
+Status Replacer::write_at_once(OpenObject& object, const geometry::Window& window, const WindowSource& from,
+                               const Stop& stop, bool stores_zeros) {
   WindowJob job{
       .window = window, .from = from, .box = geometry::byte_box(*object.image, window), .stores_zeros = stores_zeros};
   if (geometry::piece_count(object.array(), job.box) > most_extents_at_once())

@@ -79,7 +79,7 @@ void WriteBack::note_change(OpenObject& object, const CacheBlockPtr& block, Chan
       object.add_full(coord, object.groups.extents_in_group(coord, planned_rows(object)));
       kick = kick || object.full_group_bytes >= core_.batch_bytes();
     }
-    if (object.may_have_strips && !object.wants_copies.load(std::memory_order_relaxed) && object.rank > 1 &&
+    if (object.may_have_strips && object.rank > 1 &&
         object.syncs.expects_sync(object.size.load(std::memory_order_relaxed), object.grid_row_bytes() / 2)) {
       const bool was_due = object.early_bytes >= core_.options.early_batch_bytes;
       object.early_bytes += change.bytes;

@@ -93,10 +93,11 @@ class WriteBack {
   struct StripJob {  // the same bytes of some extents of one page
     StagedStrip staged;
     std::vector<std::size_t> extents;  // that were locked, in the order of their places
-    std::uint16_t disk = 0;
+    std::uint16_t disk = 0, copy_disk = 0;
     std::uint32_t blocks = 0;
     std::uint64_t order = 0;
     store::Run run;                 // no blocks: no place was found
+    store::Run copy;                // no blocks: there is none
     std::vector<std::byte*> parts;  // to be written, one after another
     BufferRef bytes;                // of parts that are not written from their cache blocks
   };
@@ -134,6 +135,7 @@ class WriteBack {
   Status write_strips(OpenObject& object, Batch& batch, std::vector<CacheBlockPtr>& not_taken);
   Result<std::vector<StripJob>> plan_strips(OpenObject& object, const Locked& locked);
   Status place_strips(OpenObject& object, std::vector<StripJob>& jobs, store::Reservation& reservation);
+  Status place_strip_copies(OpenObject& object, std::vector<StripJob>& jobs, store::Reservation& reservation);
   Status store_strips(OpenObject& object, const Locked& locked, std::vector<StripJob>& jobs);
   void abandon_strips(Batch& batch);
   // The size to publish with the batch. All bytes that the batch publishes lie before it. If possible, no dirty bytes

@@ -119,7 +119,7 @@ void WriteBack::lock_all(OpenObject& object, const std::vector<CacheBlockPtr>& w
 }
 
 Status WriteBack::write_batch(OpenObject& object, std::vector<CacheBlockPtr> blocks) {
-  Status status = write_at_once(object, blocks, Way::kStripsWhereWorth);
+  Status status = write_without_failed_disks([&] { return write_at_once(object, blocks, Way::kStripsWhereWorth); });
   if (status.ok() || status.error().code != Errc::kNoSpace || blocks.size() < 2) return status;
   const auto middle = blocks.begin() + static_cast<std::ptrdiff_t>(blocks.size() / 2);
   MDFS_TRY(write_batch(object, {blocks.begin(), middle}));

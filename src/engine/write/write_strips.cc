@@ -1,9 +1,11 @@
 // Write-back of extents that are being filled: what is new goes to strips, and whole extents are written later.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "base/checked.h"
 #include "base/crc32c.h"
@@ -34,7 +36,6 @@ geometry::Coord position_of(const OpenObject& object, const geometry::Coord& fir
 // As far as is known without a look at its page; its mutex is held.
 bool may_go_in_parts(const OpenObject& object, const CacheBlock& block) {
   const ChangedBytes& changed = block.changed_bytes;
-  if (object.wants_copies.load(std::memory_order_relaxed)) return false;  // strips have one copy
   if (!block.dirty || block.write_locked || block.full || changed.empty() || !block.buffer) return false;
   StripFacts facts;
   facts.extent_blocks = object.capacity_bytes / object.block_size;
@@ -90,8 +91,7 @@ std::vector<CacheBlockPtr> WriteBack::collect_pieces(OpenObject& object) {
 
 std::uint64_t WriteBack::bytes_to_write(const OpenObject& object, const CacheBlock& block) {
   const std::uint64_t changed = block.changed_bytes.empty() ? 0 : block.changed_bytes.end - block.changed_bytes.begin;
-  const bool part = object.may_have_strips && !object.wants_copies.load(std::memory_order_relaxed) && changed > 0 &&
-                    2 * changed <= object.extent_bytes;
+  const bool part = object.may_have_strips && changed > 0 && 2 * changed <= object.extent_bytes;
   return part ? align_up(changed, object.block_size) : object.extent_bytes;
 }
 
@@ -169,7 +169,9 @@ Result<std::vector<WriteBack::StripJob>> WriteBack::plan_strips(OpenObject& obje
       job.staged.strip.begin = begin;
       job.staged.strip.bytes = end - begin;
       const geometry::Coord first = object.extent_of({page, next->first});
-      job.disk = static_cast<std::uint16_t>(object.placement_disk(position_of(object, first, begin, end - begin)));
+      const geometry::Coord position = position_of(object, first, begin, end - begin);
+      job.disk = static_cast<std::uint16_t>(object.placement_disk(position));
+      job.copy_disk = static_cast<std::uint16_t>(object.copy_disk(position));
       job.order = object.groups.order_of(first);
       for (; next != places.end() && job.extents.size() < most; ++next) {
         job.staged.strip.places |= std::uint64_t{1} << next->first;
@@ -214,6 +216,28 @@ Status WriteBack::place_strips(OpenObject& object, std::vector<StripJob>& jobs, 
   return {};
 }
 
+// On other disks. A strip whose copy finds no contiguous room has no place at all: its extents are written whole, in
+// runs where they fit. If there is no other disk the strip has one copy.
+Status WriteBack::place_strip_copies(OpenObject& object, std::vector<StripJob>& jobs, store::Reservation& reservation) {
+  const bool has_others = std::popcount(~core_.gone_disks()) > 1;
+  for (StripJob& job : jobs) {
+    if (job.run.blocks == 0) continue;
+    store::AllocationRequest request;
+    request.disk = job.copy_disk;
+    request.blocks = job.blocks;
+    request.owner = object.number | kStripOwner | kCopyOwner;
+    request.policy = object.image->policy;
+    request.avoided_disks = std::uint64_t{1} << job.run.disk;
+    Result<store::Run> run = core_.store.allocate(request, reservation.blocks() >= job.blocks ? &reservation : nullptr);
+    if (!run.ok() && run.error().code != Errc::kNoSpace) return std::move(run).error();
+    if (run.ok())
+      job.copy = *run;
+    else if (has_others)
+      core_.store.abandon(std::exchange(job.run, {}));
+  }
+  return {};
+}
+
 // The parts one after another, each from a block on; checksums of all blocks; to all disks at once. Parts that are
 // whole blocks are written from where they are: valid bytes of a buffer that is shared do not change.
 Status WriteBack::store_strips(OpenObject& object, const Locked& locked, std::vector<StripJob>& jobs) {
@@ -222,6 +246,7 @@ Status WriteBack::store_strips(OpenObject& object, const Locked& locked, std::ve
     StripJob& job = jobs[i];
     format::Strip& strip = job.staged.strip;
     strip.address = {job.run.disk, job.run.block};
+    if (job.copy.blocks > 0) strip.copy = format::StripCopy{{job.copy.disk, job.copy.block}, 0};
     strip.crc32c.reserve(job.blocks);
     const std::size_t part_bytes = std::size_t{strip.part_blocks(block_size)} * block_size;
     const bool in_place = strip.begin % device::kAlignment == 0 && strip.bytes == part_bytes;
@@ -242,10 +267,13 @@ Status WriteBack::store_strips(OpenObject& object, const Locked& locked, std::ve
   std::vector<Segment> segments;
   for (const StripJob& job : jobs) {
     const std::uint32_t part_blocks = job.staged.strip.part_blocks(block_size);
-    store::Run run{job.run.disk, job.run.block, part_blocks};
-    for (std::byte* const part : job.parts) {
-      append_segments({&run, 1}, block_size, 0, std::uint64_t{part_blocks} * block_size, part, 0, segments);
-      run.block += part_blocks;
+    for (const store::Run& piece : {job.run, job.copy}) {
+      if (piece.blocks == 0) continue;
+      store::Run run{piece.disk, piece.block, part_blocks};
+      for (std::byte* const part : job.parts) {
+        append_segments({&run, 1}, block_size, 0, std::uint64_t{part_blocks} * block_size, part, 0, segments);
+        run.block += part_blocks;
+      }
     }
   }
   Status status = write_all(core_.store, segments, core_.options.largest_request_bytes);
@@ -258,7 +286,8 @@ Status WriteBack::store_strips(OpenObject& object, const Locked& locked, std::ve
 
 void WriteBack::abandon_strips(Batch& batch) {
   for (const StripJob& job : batch.strips)
-    if (job.run.blocks > 0) core_.store.abandon(job.run);
+    for (const store::Run& run : {job.run, job.copy})
+      if (run.blocks > 0) core_.store.abandon(run);
   batch.strips.clear();
 }
 
@@ -267,6 +296,8 @@ Status WriteBack::write_strips(OpenObject& object, Batch& batch, std::vector<Cac
   if (locked.extents.empty()) return {};
   MDFS_TRY_ASSIGN(batch.strips, plan_strips(object, locked));
   MDFS_TRY(place_strips(object, batch.strips, batch.reservation));
+  if (object.wants_copies.load(std::memory_order_relaxed))
+    MDFS_TRY(place_strip_copies(object, batch.strips, batch.reservation));
   std::erase_if(batch.strips, [](const StripJob& job) { return job.run.blocks == 0; });
   // A disk refused a write: the extents are written as a whole, if need be to other disks.
   if (!store_strips(object, locked, batch.strips).ok()) abandon_strips(batch);

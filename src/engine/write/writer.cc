@@ -200,7 +200,7 @@ Result<bool> Writer::replaces_only(OpenObject& object, std::uint64_t offset, std
       if (object.is_image()) {
         MDFS_TRY_ASSIGN(const MappedExtent extent, core_.extent_map.extent(object, part.piece.extent, false));
         // Bytes in strips may take fewer blocks than the whole extent will.
-        if (!extent.has_record() && extent.blocks() * object.block_size < object.capacity_bytes) return false;
+        if (!extent.has_record() && extent.blocks() * object.block_size < object.whole_bytes()) return false;
         continue;
       }
       const geometry::Box& box = part.piece.in_extent;

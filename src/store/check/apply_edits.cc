@@ -1,7 +1,9 @@
 // The changes of a repair, made item by item while the tree is written anew.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <utility>
 
+#include "format/cell_copies.h"
 #include "format/dirent.h"
 #include "format/extent_copies.h"
 #include "format/file_cell.h"
@@ -73,6 +75,7 @@ Result<std::optional<ByteVector>> TreeRewriter::apply(const Key& key, const Byte
   const auto& records = std::get<FixRecords>(edit);
   if (key.kind == MDFS_KIND_STRIP) return fix_strip(value, records);
   if (key.kind == MDFS_KIND_PARITY) return fix_copies(value, records);
+  if (key.kind == MDFS_KIND_FILE_PARITY) return fix_cell_copies(value, records);
   return key.kind == MDFS_KIND_EXTENTS ? fix_extents(value, records) : fix_cell(value, records);
 }
 
@@ -104,8 +107,13 @@ Result<std::optional<ByteVector>> TreeRewriter::fix_copies(const ByteVector& val
 Result<std::optional<ByteVector>> TreeRewriter::fix_strip(const ByteVector& value, const FixRecords& fix) {
   const std::uint32_t block_size = volume_.label.block_size;
   MDFS_TRY_ASSIGN(format::Strip strip, format::decode_strip(value, *fix.shape, block_size));
-  for (const unsigned place : fix.erase) strip.live &= ~(std::uint64_t{1} << place);
+  for (const unsigned part : fix.erase)
+    if (part < format::kMaxPlaces) strip.live &= ~(std::uint64_t{1} << part);
   if (strip.live == 0) return std::optional<ByteVector>();
+  // The copy goes if any part of it has no blocks of its own, or if the parts move.
+  const bool copy_is_bad = !fix.move.empty() || std::any_of(fix.erase.begin(), fix.erase.end(),
+                                                            [](unsigned part) { return part >= format::kMaxPlaces; });
+  if (copy_is_bad) strip.copy.reset();
   if (std::none_of(fix.move.begin(), fix.move.end(), [&](const auto& move) { return strip.has(move.first); }))
     return std::optional(format::encode(strip));
   format::Strip moved = strip;
@@ -139,6 +147,22 @@ Result<std::optional<ByteVector>> TreeRewriter::fix_cell(const ByteVector& value
   if (fix.end_block) (void)cell.punch(*fix.end_block, format::cell_blocks(block_size) - *fix.end_block);
   if (cell.empty()) return std::optional<ByteVector>();
   return std::optional(format::encode(cell));
+}
+
+// A copy whose blocks belong to another owner is given up: the block of the cell itself stays.
+Result<std::optional<ByteVector>> TreeRewriter::fix_cell_copies(const ByteVector& value, const FixRecords& fix) {
+  const std::uint32_t block_size = volume_.label.block_size;
+  format::CellPieces pieces;
+  MDFS_TRY(format::decode_cell_copies(value, block_size, pieces));
+  const std::vector<format::FileRun> runs = std::exchange(pieces.copy.runs, {});
+  for (unsigned i = 0; i < runs.size(); ++i)
+    if (!fix.erase.contains(i) && !fix.move.contains(i)) pieces.copy.runs.push_back(runs[i]);
+  for (unsigned block = 0; block < format::cell_blocks(block_size); ++block) {
+    const bool erased = (fix.erase_copies >> block & 1) != 0;
+    if (erased || (fix.end_block && block >= *fix.end_block)) (void)pieces.copy.punch(block, 1);
+  }
+  if (!pieces.has_copies()) return std::optional<ByteVector>();
+  return std::optional(format::encode_cell_copies(pieces));
 }
 
 }  // namespace mdfs::store

@@ -56,6 +56,10 @@ bool BlockMap::holds(const format::Run& run) const {
   return run.disk < layouts_.size() && run.blocks > 0 && layouts_[run.disk].is_usable(run.block, run.blocks);
 }
 
+bool BlockMap::hold(const format::Runs& runs) const {
+  return std::all_of(runs.begin(), runs.end(), [&](const format::Run& run) { return holds(run); });
+}
+
 bool BlockMap::mark(const format::Run& run) {
   bool fresh = true;
   const std::uint64_t end = run.end();

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "format/layout.h"
-#include "format/run.h"
+#include "format/stored_extent.h"
 
 namespace mdfs::store {
 
@@ -33,6 +33,8 @@ class BlockMap {
 
   // True if all of the run is usable, on a disk of the volume.
   bool holds(const format::Run& run) const;
+  // The same of all runs of a list.
+  bool hold(const format::Runs& runs) const;
   // Marks the part of a run in the section; holds() must accept the run. False if a block of it was marked already (the
   // others are marked all the same).
   bool mark(const format::Run& run);

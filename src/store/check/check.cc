@@ -11,6 +11,7 @@
 
 #include "format/limits.h"
 #include "store/check/block_map.h"
+#include "store/check/cell_copies.h"
 #include "store/check/copies.h"
 #include "store/check/data_check.h"
 #include "store/check/objects.h"
@@ -73,6 +74,14 @@ class Checker {
   Status repair_copies(const TreeScan& tree);
   bool has_copies() const { return (volume_.features.ro_compat & MDFS_RO_COMPAT_PROTECTION) != 0; }
   void report_data(const Scan& scan, const DataChecker& data, Findings& findings);
+  // The bad blocks of a piece that have a good other piece.
+  struct Repairable {
+    bool some = false;
+    bool all = false;
+  };
+  // They note what is to be repaired.
+  Repairable plan_extent_repair(const Scan& scan, const DataChecker& data, ItemLookup& lookup, const StoredData& bad);
+  Repairable plan_cell_repair(const Scan& scan, const DataChecker& data, ItemLookup& lookup, const StoredData& bad);
   Status repair_pieces();
   Status repair_tree(const Scan& first, const SpacePages& space);
   Status commit(const Scan& scan, const SpacePages& space);
@@ -173,7 +182,8 @@ Result<Scan> Checker::scan(const format::Root& root, DataChecker* data, std::uin
         scan.edits.items.size() * kEdit +
         (scan.edits.inodes.size() + scan.edits.erased_objects.size() + table.orphans.size() + table.placements.size()) *
             kNumber +
-        table.copy_pages.capacity() * sizeof(CopyPageRef) + (table.moved.size() + table.root_names.size()) * kEdit);
+        table.copy_pages.capacity() * sizeof(CopyPageRef) + table.files_with_copies.capacity() * sizeof(std::uint64_t) +
+        (table.moved.size() + table.root_names.size()) * kEdit);
   };
   const auto on_leaf = [&](const format::Node& leaf) {
     for (const format::LeafItem& item : leaf.items) items.item(item.key, item.value);
@@ -192,7 +202,9 @@ Result<Scan> Checker::scan(const format::Root& root, DataChecker* data, std::uin
   DataVisitor on_copy;
   if (data != nullptr) on_copy = [&](StoredData piece) { data->add(std::move(piece)); };
   ItemLookup lookup(scan.tree, loader_);
-  check_copies(scan.copy_pages, lookup, volume_.label.block_size, scan.findings, scan.edits, on_copy);
+  const CopyChecks checks{lookup, scan.blocks, volume_.label.block_size, scan.findings, scan.edits, on_copy};
+  check_copies(scan.copy_pages, checks);
+  check_cell_copies(scan.table.files_with_copies, checks);
   return scan;
 }
 
@@ -273,19 +285,42 @@ Result<CheckReport> Checker::run() {
 void Checker::report_data(const Scan& scan, const DataChecker& data, Findings& findings) {
   ItemLookup lookup(scan.tree, loader_);
   for (const BadData& bad : data.bad()) {
-    FindingId id = bad.id;
-    const auto page = std::partition_point(scan.copy_pages.begin(), scan.copy_pages.end(), [&](const CopyPageRef& one) {
-      return one.key < format::Key{bad.data.object, MDFS_KIND_PARITY, bad.data.where / format::kMaxPlaces};
-    });
-    if (page != scan.copy_pages.end() && page->key.object == bad.data.object) {
-      const auto both = both_pieces(lookup, page->shape, volume_.label.block_size, bad.data);
-      if (both && data.read_piece(both->by_copy()).ok()) {
-        id = FindingId::kPieceDamaged;
-        pieces_to_repair_.push_back(*both);
-      }
-    }
-    findings.add(id, bad.where, {bad.data.object});
+    const Repairable repairable = bad.data.is_extent ? plan_extent_repair(scan, data, lookup, bad.data)
+                                                     : plan_cell_repair(scan, data, lookup, bad.data);
+    if (repairable.some) findings.add(FindingId::kPieceDamaged, bad.where, {bad.data.object});
+    if (!repairable.all) findings.add(bad.id, bad.where, {bad.data.object});
   }
+}
+
+Checker::Repairable Checker::plan_extent_repair(const Scan& scan, const DataChecker& data, ItemLookup& lookup,
+                                                const StoredData& bad) {
+  std::optional<format::StoredExtent> both;
+  if (bad.has_copy()) both = bad;  // also a part in a strip
+  const auto page = std::partition_point(scan.copy_pages.begin(), scan.copy_pages.end(), [&](const CopyPageRef& one) {
+    return one.key < format::Key{bad.object, MDFS_KIND_PARITY, bad.where / format::kMaxPlaces};
+  });
+  if (!both && page != scan.copy_pages.end() && page->key.object == bad.object)
+    both = both_pieces(lookup, page->shape, volume_.label.block_size, bad);
+  if (!both || !scan.blocks.hold(both->copy) || !data.read_piece(both->by_copy()).ok()) return {};
+  pieces_to_repair_.push_back(*both);
+  return {true, true};
+}
+
+// Block by block: each piece of a run may be bad somewhere, as long as no block is bad in both.
+Checker::Repairable Checker::plan_cell_repair(const Scan& scan, const DataChecker& data, ItemLookup& lookup,
+                                              const StoredData& bad) {
+  if (!has_copies()) return {};
+  unsigned repairable = 0, lost = 0;
+  for (const format::StoredExtent& block : blocks_with_pieces(lookup, volume_.label.block_size, bad)) {
+    if (data.read_piece(block).ok()) continue;
+    if (block.has_copy() && scan.blocks.hold(block.copy) && data.read_piece(block.by_copy()).ok()) {
+      ++repairable;
+      pieces_to_repair_.push_back(block);
+    } else {
+      ++lost;
+    }
+  }
+  return {repairable > 0, repairable > 0 && lost == 0};
 }
 
 void Checker::note_new(const Findings& findings) {
@@ -304,6 +339,7 @@ void Checker::compare_with(const Findings& left) {
   });
   for (Finding& finding : report_.findings) {
     if (finding.repaired || info(finding.id).repair == Repair::kNever) continue;
+    if (finding.id == FindingId::kPieceDamaged) continue;  // no commit repairs it
     finding.repaired = !still.contains(finding);
   }
 }
@@ -325,10 +361,13 @@ Status Checker::repair(const Scan& first, const SpacePages& space) {
   report_.changed = true;
   MDFS_TRY(make_present(volume_));
   MDFS_TRY(repair_copies(first.tree));
-  MDFS_TRY(repair_pieces());
+  // A bad piece on a block that is used twice may be the good data of the other owner.
+  const bool in_place = first.findings.count(FindingId::kBlockUsedTwice) == 0;
+  if (in_place) MDFS_TRY(repair_pieces());
   for (Finding& finding : report_.findings)
     finding.repaired = finding.id == FindingId::kLabelDamaged || finding.id == FindingId::kCommitSlotMissing ||
-                       finding.id == FindingId::kNodeCopyDamaged || finding.id == FindingId::kPieceDamaged;
+                       finding.id == FindingId::kNodeCopyDamaged ||
+                       (finding.id == FindingId::kPieceDamaged && in_place);
   const bool whole = volume_.healthy() == volume_.disks();
   if (!whole && (first.must_rewrite() || commit_needed_))
     return {Errc::kMissingDisk, "this damage can be repaired when all disks are present: attach the missing ones"};

@@ -27,29 +27,8 @@ std::optional<format::CopyPage> copies_of(ItemLookup& items, const Key& key, con
 
 }  // namespace
 
-Result<std::optional<ByteVector>> ItemLookup::get(const Key& key) {
-  auto kept = std::find_if(leaves_.begin(), leaves_.end(),
-                           [&](const Leaf& leaf) { return !(key < leaf.ref->lower) && !(leaf.ref->upper < key); });
-  if (kept == leaves_.end()) {
-    const auto ref = std::partition_point(tree_.leaves.begin(), tree_.leaves.end(),
-                                          [&](const NodeRef& one) { return one.upper < key; });
-    if (ref == tree_.leaves.end() || ref->lost) return std::optional<ByteVector>();
-    std::vector<LoadedNode> loaded = loader_.load({&*ref, 1});
-    if (leaves_.size() == kKept) leaves_.pop_back();
-    leaves_.insert(leaves_.begin(), {&*ref, std::move(loaded.front().node)});
-    kept = leaves_.begin();
-  }
-  std::rotate(leaves_.begin(), kept, kept + 1);
-  if (!leaves_.front().node) return std::optional<ByteVector>();
-  const std::vector<format::LeafItem>& list = leaves_.front().node->items;
-  const auto item = std::lower_bound(list.begin(), list.end(), key,
-                                     [](const format::LeafItem& one, const Key& wanted) { return one.key < wanted; });
-  if (item == list.end() || item->key != key) return std::optional<ByteVector>();
-  return std::optional(item->value);
-}
-
-void check_copies(const std::vector<CopyPageRef>& pages, ItemLookup& items, std::uint32_t block_size,
-                  Findings& findings, Edits& edits, const DataVisitor& on_data) {
+void check_copies(const std::vector<CopyPageRef>& pages, const CopyChecks& checks) {
+  ItemLookup& items = checks.items;
   for (const CopyPageRef& ref : pages) {
     const Key key{ref.key.object, MDFS_KIND_EXTENTS, ref.key.offset};
     const auto copies = copies_of(items, ref.key, ref.shape);
@@ -58,29 +37,29 @@ void check_copies(const std::vector<CopyPageRef>& pages, ItemLookup& items, std:
     for (const auto& [place, copy] : copies->copies()) {
       const std::string where = fmt::format("object {}, item {}, place {}", key.object, to_string(ref.key), place);
       const auto drop = [&, place = place, scattered = copy.is_scattered()](FindingId id) {
-        findings.add(id, where, {key.object});
-        const auto [edit, is_new] = edits.items.try_emplace(ref.key, FixRecords());
+        checks.findings.add(id, where, {key.object});
+        const auto [edit, is_new] = checks.edits.items.try_emplace(ref.key, FixRecords());
         if (auto* const fix = std::get_if<FixRecords>(&edit->second)) {
           fix->shape = ref.shape;
           fix->erase.insert(place);
         }
-        if (scattered) edits.items[format::copy_runs_key(key, place)] = EraseItem{};
+        if (scattered) checks.edits.items[format::copy_runs_key(key, place)] = EraseItem{};
       };
       if (!records || !records->has(place)) {
         drop(FindingId::kCopyStray);
         continue;
       }
-      const auto extent = format::read_extent(items, key, *records, place, block_size);
+      const auto extent = format::read_extent(items, key, *records, place, checks.block_size);
       if (!extent.ok() || !*extent || !(*extent)->is_stored()) continue;  // reported with the record
       StoredData data{**extent, key.object, key.offset * format::kMaxPlaces + place, true, true};
-      const auto found = format::read_copy(items, key, *copies, place, block_size, data);
+      const auto found = format::read_copy(items, key, *copies, place, checks.block_size, data);
       if (copy.stored_bytes != data.stored_bytes) drop(FindingId::kCopyStray);
-      if (!found.ok() || !*found) continue;
+      if (!found.ok() || !*found || !checks.blocks.hold(data.runs) || !checks.blocks.hold(data.copy)) continue;
       if ((format::StoredExtent::disks_of(data.runs) & format::StoredExtent::disks_of(data.copy)) != 0) {
         drop(FindingId::kPiecesTogether);
-      } else if (on_data) {
+      } else if (checks.on_data) {
         static_cast<format::StoredExtent&>(data) = data.by_copy();
-        on_data(std::move(data));
+        checks.on_data(std::move(data));
       }
     }
   }

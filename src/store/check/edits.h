@@ -35,12 +35,17 @@ struct FixType {
 struct FixShape {
   std::uint64_t shape0 = 0;
 };
-// Extent records or file runs that are removed, or whose blocks are copied to another place.
+// The number of the copy of a strip's part, beside those of the parts.
+constexpr unsigned copy_part(unsigned place) { return format::kMaxPlaces + place; }
+
+// Extent records or file runs that are removed, or whose blocks are copied to another place. Copies whose blocks would
+// have to move are removed.
 struct FixRecords {
-  std::optional<format::ExtentTableShape> shape;  // absent: a file cell
+  std::optional<format::ExtentTableShape> shape;  // absent: a file cell, or its copies
   std::set<unsigned> erase;                       // places, or numbers of runs
   std::map<unsigned, format::Runs> move;          // with their new places
   std::optional<unsigned> end_block;              // of a file cell: blocks at or above this one are removed
+  std::uint32_t erase_copies = 0;                 // of a file cell: blocks (a bit each) whose copies are removed
 };
 
 using ItemEdit = std::variant<EraseItem, PutItem, FixType, FixShape, FixRecords>;

@@ -71,13 +71,13 @@ constexpr FindingInfo kTable[] = {
     {Id::kLevelsOutdated, "levels-outdated", kWarning, kForced,
      "an image loses samples by another repair; its resolution levels are removed"},
     {Id::kCopyStray, "copy-stray", kWarning, kSafe,
-     "a second copy without its extent, or without a list of its blocks; it is removed"},
+     "a second copy without its extent or block, or without a list of its blocks; it is removed"},
     {Id::kPiecesTogether, "pieces-together", kWarning, kSafe,
-     "both copies of an extent lie on one disk; the second is removed"},
+     "both copies of an extent or block lie on one disk; the second is removed"},
     {Id::kDataDamaged, "data-damaged", kError, kNever, "data do not match their checksum; reading them fails"},
     {Id::kDataUnreadable, "data-unreadable", kError, kNever, "data cannot be read from the disk"},
     {Id::kPieceDamaged, "piece-damaged", kWarning, kSafe,
-     "a copy of an extent is damaged or cannot be read; the other copy is good"},
+     "a copy of an extent or block is damaged or cannot be read; the other copy is good"},
 };
 
 constexpr bool ascending() {

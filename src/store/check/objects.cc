@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "format/cell_copies.h"
 #include "format/dirent.h"
 #include "format/disk_errors.h"
 #include "format/extent_copies.h"
@@ -31,6 +32,8 @@ bool may_be_object(std::uint64_t number) {
   return number == MDFS_OBJECT_ROOT_DIRECTORY || number == MDFS_OBJECT_LOST_FOUND ||
          (number >= MDFS_OBJECT_FIRST && number < format::kMaxObject);
 }
+
+bool is_of_file(std::uint64_t kind) { return kind == MDFS_KIND_FILE_CELL || kind == MDFS_KIND_FILE_PARITY; }
 
 // Items of the volume as a whole are about no object.
 About about(const Key& key) { return may_be_object(key.object) ? About{key.object} : About{}; }
@@ -67,7 +70,8 @@ void ItemChecker::item(const Key& key, ConstBytes value) {
   const bool rest = key.kind >= MDFS_KIND_XATTR_REST && key.kind < MDFS_KIND_XATTR_REST + MDFS_MAX_XATTR_RESTS;
   const bool about_names = key.kind <= MDFS_KIND_XATTR || rest;
   if (again_ && about_names && current_.inode) return;
-  const bool about_copies = has_copies_ && (key.kind == MDFS_KIND_PARITY || key.kind == MDFS_KIND_PARITY_RUNS);
+  const bool about_copies = has_copies_ && (key.kind == MDFS_KIND_PARITY || key.kind == MDFS_KIND_PARITY_RUNS ||
+                                            key.kind == MDFS_KIND_FILE_PARITY);
   const bool known = key.kind <= MDFS_KIND_EXTENT_RUNS || key.kind == MDFS_KIND_STRIP || key.kind == MDFS_KIND_LEVEL ||
                      about_copies || rest;
   if (!known) return;  // of a later version, or reserved: let it be
@@ -90,6 +94,8 @@ void ItemChecker::item(const Key& key, ConstBytes value) {
       return extent_runs(key, value);
     case MDFS_KIND_FILE_CELL:
       return file_cell(key, value);
+    case MDFS_KIND_FILE_PARITY:
+      return cell_copies(key, value);
     case MDFS_KIND_PARITY:
       return copies(key, value);
     case MDFS_KIND_PARITY_RUNS:
@@ -278,7 +284,7 @@ FixRecords& ItemChecker::records_fix(const Key& key) {
   const auto [edit, is_new] = edits_.items.try_emplace(key, FixRecords{});
   auto* fix = std::get_if<FixRecords>(&edit->second);
   if (fix == nullptr) return unused_;
-  if (key.kind != MDFS_KIND_FILE_CELL) fix->shape = current_.shape;
+  if (!is_of_file(key.kind)) fix->shape = current_.shape;
   return *fix;
 }
 
@@ -292,7 +298,7 @@ bool ItemChecker::use(const Key& key, unsigned part, const format::Runs& runs) {
     erase_record(key, part);
     return false;
   }
-  const bool counts = current_.inode->is_image() == (key.kind != MDFS_KIND_FILE_CELL);
+  const bool counts = current_.inode->is_image() != is_of_file(key.kind);
   for (const format::Run& run : runs) {
     if (counts) current_.stored_blocks += run.blocks;
     if (blocks_.mark(run)) continue;
@@ -434,24 +440,47 @@ void ItemChecker::strip(const Key& key, ConstBytes value) {
     if (twice) report(FindingId::kStripTwice, where, {key.object});
     if (!inside || twice) erase_record(key, place);
     StoredData data{strip->stored_part(place, block_size_), key.object, page * format::kMaxPlaces + place, true};
-    if (use(key, place, data.runs) && on_data_) on_data_(std::move(data));
+    const bool copy_is_used = data.has_copy() && use(key, copy_part(place), data.copy);
+    if (!use(key, place, data.runs) || !on_data_) continue;
+    if (copy_is_used) {
+      StoredData copy = data;
+      static_cast<format::StoredExtent&>(copy) = data.by_copy();
+      copy.is_copy = true;
+      on_data_(std::move(copy));
+    }
+    on_data_(std::move(data));
   }
 }
 
 void ItemChecker::file_cell(const Key& key, ConstBytes value) {
-  const format::Inode& inode = *current_.inode;
-  if (!takes_data(false) || inode.is_inline()) return misplaced(key);
+  if (!takes_data(false) || current_.inode->is_inline()) return misplaced(key);
   const auto cell = format::decode_file_cell(value, block_size_);
   if (!cell.ok()) return damaged(key, cell.error());
+  use_cell(key, *cell, true);
+}
+
+// Whether the copies belong to their blocks is found out when the tree is known (check_cell_copies).
+void ItemChecker::cell_copies(const Key& key, ConstBytes value) {
+  if (!takes_data(false) || current_.inode->is_inline()) return misplaced(key);
+  format::CellPieces pieces;
+  if (const Status status = format::decode_cell_copies(value, block_size_, pieces); !status.ok())
+    return damaged(key, status.error());
+  auto& files = table_.files_with_copies;
+  if (!again_ && (files.empty() || files.back() != key.object)) files.push_back(key.object);
+  use_cell(key, pieces.copy, false);
+}
+
+void ItemChecker::use_cell(const Key& key, const format::FileCell& cell, bool to_visitor) {
+  const format::Inode& inode = *current_.inode;
   const auto start = checked_mul(key.offset, MDFS_FILE_CELL);
   if (!start || *start > format::kMaxFileBytes) return damaged(key, {Errc::kCorrupt, "file-cell.offset"});
-  for (unsigned i = 0; i < cell->runs.size(); ++i) {
-    StoredData data{cell->runs[i].stored(block_size_), key.object,
-                    *start + std::uint64_t{cell->runs[i].first} * block_size_, false};
-    if (use(key, i, data.runs) && on_data_) on_data_(std::move(data));
+  for (unsigned i = 0; i < cell.runs.size(); ++i) {
+    StoredData data{cell.runs[i].stored(block_size_), key.object,
+                    *start + std::uint64_t{cell.runs[i].first} * block_size_, false};
+    if (use(key, i, data.runs) && to_visitor && on_data_) on_data_(std::move(data));
   }
   const std::uint64_t end_block = inode.size <= *start ? 0 : ceil_div(inode.size - *start, block_size_);
-  if (cell->runs.back().end() <= end_block || inode.is_image()) return;
+  if (cell.runs.back().end() <= end_block || inode.is_image()) return;
   report(FindingId::kBeyondEnd, name_of(key), {key.object});
   records_fix(key).end_block = static_cast<unsigned>(end_block);
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "format/dirent.h"
+#include "format/file_cell.h"
 #include "format/inode.h"
 #include "format/key.h"
 #include "format/node.h"
@@ -69,6 +70,7 @@ struct ObjectTable {
   std::set<std::uint64_t> placements;
   std::vector<std::pair<format::Key, format::Key>> lost;  // first and last key of ranges whose items are lost
   std::vector<CopyPageRef> copy_pages;                    // in order of keys
+  std::vector<std::uint64_t> files_with_copies;           // in order
   std::map<std::string, std::uint64_t> root_names;        // names that may collide with lost+found
   struct MovedEntry {                                     // to be put under the right hash
     std::uint64_t directory = 0;
@@ -153,6 +155,9 @@ class ItemChecker {
   void finish_copies();
   void strip(const format::Key& key, ConstBytes value);
   void file_cell(const format::Key& key, ConstBytes value);
+  void cell_copies(const format::Key& key, ConstBytes value);
+  // Marks the blocks of a cell, or of its copies. Passes them to the visitor if `to_visitor`.
+  void use_cell(const format::Key& key, const format::FileCell& cell, bool to_visitor);
   void level(const format::Key& key, ConstBytes value);
   void finish_object();
   void give_up(FindingId id, const std::string& why);

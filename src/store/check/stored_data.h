@@ -8,12 +8,12 @@
 
 namespace mdfs::store {
 
-// An extent, its part in a strip, or a run of a file, and whose it is.
+// An extent, its part in a strip, or blocks of a file, and whose it is.
 struct StoredData : format::StoredExtent {
   std::uint64_t object = 0;
-  std::uint64_t where = 0;  // page * 64 + place of an extent, first byte of a file run
+  std::uint64_t where = 0;  // page * 64 + place of an extent, first byte of blocks of a file
   bool is_extent = false;
-  bool is_copy = false;  // the second copy of an extent
+  bool is_copy = false;  // the second copy
 };
 
 }  // namespace mdfs::store

@@ -45,6 +45,7 @@ class TreeRewriter {
   Result<std::optional<ByteVector>> fix_copies(const ByteVector& value, const FixRecords& fix);
   Result<std::optional<ByteVector>> fix_strip(const ByteVector& value, const FixRecords& fix);
   Result<std::optional<ByteVector>> fix_cell(const ByteVector& value, const FixRecords& fix);
+  Result<std::optional<ByteVector>> fix_cell_copies(const ByteVector& value, const FixRecords& fix);
   // Copies blocks unchanged, bad or good, to one free run.
   Result<format::Address> copy_blocks(const format::Runs& runs);
 

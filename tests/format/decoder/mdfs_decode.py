@@ -17,6 +17,7 @@ from fractions import Fraction
 
 from mdfs_disk import (CRC32C, crc32c, Damaged, Disk, FEATURE_PROTECTION, LABEL_AREA, MAIN_ROOT, newest_commit,
                        Pointer, require)
+from mdfs_names import first_cookie
 
 NODE = 16384
 CELL = 131072
@@ -24,7 +25,7 @@ SUB_BLOCK = 16384
 NONE, ROOT_DIRECTORY = 0, 1
 VOLUME_OBJECT = 2
 INODE, INLINE, SYMLINK, DIRENT, XATTR, GEOMETRY, EXTENTS, FILE_CELL, ORPHAN, PLACEMENT, EXTENT_RUNS = range(1, 12)
-PARITY, STRIP, SECRET, PARITY_RUNS, LEVEL = 14, 19, 20, 22, 24
+PARITY, STRIP, SECRET, FILE_PARITY, PARITY_RUNS, LEVEL = 14, 19, 20, 21, 22, 24
 NEAREST, MAX = 2, 3  # else the mean
 U8 = 1
 XATTR_REST = 32  # + number
@@ -52,44 +53,6 @@ def zstd_decode(frame, size):
 
 def ceil_div(a, b):
     return -(-a // b)
-
-
-def siphash(key, text):
-    """SipHash-2-4."""
-    mask = 2**64 - 1
-    words = struct.unpack("<QQ", key)
-    a, b, c, d = (constant ^ words[i % 2] for i, constant in enumerate(
-        (0x736f6d6570736575, 0x646f72616e646f6d, 0x6c7967656e657261, 0x7465646279746573)))
-
-    def rotate(word, by):
-        return (word << by | word >> 64 - by) & mask
-
-    def rounds(count):
-        nonlocal a, b, c, d
-        for _ in range(count):
-            a = (a + b) & mask
-            b = rotate(b, 13) ^ a
-            a = rotate(a, 32)
-            c = (c + d) & mask
-            d = rotate(d, 16) ^ c
-            a = (a + d) & mask
-            d = rotate(d, 21) ^ a
-            c = (c + b) & mask
-            b = rotate(b, 17) ^ c
-            c = rotate(c, 32)
-
-    padded = text + bytes(7 - len(text) % 8) + bytes([len(text) & 255])
-    for word, in struct.iter_unpack("<Q", padded):
-        d ^= word
-        rounds(2)
-        a ^= word
-    c ^= 255
-    rounds(4)
-    return a ^ b ^ c ^ d
-
-
-def first_cookie(secret, name):
-    return 256 + siphash(secret, name) % (2**63 - 2**33)
 
 
 class Inode:
@@ -180,8 +143,9 @@ class Volume:
         table = self.commit.members or newest.members[:self.commit.disks]
         self.disks = {disk.label.index: disk for disk in current if disk.label.index < len(table)
                       and table[disk.label.index] and table[disk.label.index][0] == disk.label.disk}
+        self.has_copies = bool(self.commit.read_only_features & FEATURE_PROTECTION)
         self.nodes = 0
-        self.copies = 0  # of extents, that have been compared
+        self.copies = 0  # of extents and of runs of files, that have been compared
         self.in_use = {}  # disk -> set of blocks
         self.items = {}
         self.groups = {}  # (object, kind) -> [(offset, value)]
@@ -299,26 +263,55 @@ class Volume:
     def _cells(self, number, inode, use):
         out = bytearray(inode.size)
         size = self.block_size
-        for cell, value in self.of_kind(number, FILE_CELL):
-            count, base, end = struct.unpack_from("<H", value, 0)[0], 8, 0
-            for _ in range(count):
-                address, birth, written, first, blocks = struct.unpack_from("<QQQHH", value, base)
-                require(value[base + 28] == CRC32C, "file run: type of checksum")
-                require(1 <= written <= birth and blocks, "file run")
-                require(end <= first and first + blocks <= CELL // size, "file run: place")
-                end = first + blocks
-                checksums = struct.unpack_from(f"<{blocks}I", value, base + 32)
-                base += 32 + ceil_div(blocks, 2) * 8
-                data = self.blocks(address, blocks, blocks * size, use)
-                require(data is not None, "file run: its disk is missing")
-                for i, checksum in enumerate(checksums):
-                    require(crc32c(data[i * size:(i + 1) * size]) == checksum, "file block: checksum")
+        cells = self.of_kind(number, FILE_CELL)
+        for cell, value in cells:
+            blocks = {}  # of the cell -> generation of the contents, checksum, disk
+            for first, address, written, checksums in self._runs(value):
+                data = self._run_bytes(address, checksums, use)
                 start = cell * CELL + first * size
                 part = data[:max(0, inode.size - start)]
                 require(not any(data[len(part):]), "file block: not zero beyond the end")
                 out[start:start + len(part)] = part
-            require(base == len(value), "file cell: length")
+                blocks.update({i: (written, checksum, address >> 48) for i, checksum in enumerate(checksums, first)})
+            self._check_cell_copies(number, cell, blocks, use)
+        if self.has_copies:
+            numbers = {cell for cell, _ in cells}
+            require(all(cell in numbers for cell, _ in self.of_kind(number, FILE_PARITY)), "file parity: no cell")
         return bytes(out)
+
+    def _runs(self, cell):
+        """First block, address, generation of the contents and checksums of each run of a cell."""
+        count, base, end = struct.unpack_from("<H", cell, 0)[0], 8, 0
+        require(count, "file cell: runs")
+        for _ in range(count):
+            address, birth, written, first, blocks = struct.unpack_from("<QQQHH", cell, base)
+            require(cell[base + 28] == CRC32C, "file run: type of checksum")
+            require(1 <= written <= birth and blocks, "file run")
+            require(end <= first and first + blocks <= CELL // self.block_size, "file run: place")
+            end = first + blocks
+            yield first, address, written, struct.unpack_from(f"<{blocks}I", cell, base + 32)
+            base += 32 + ceil_div(blocks, 2) * 8
+        require(base == len(cell), "file cell: length")
+
+    def _run_bytes(self, address, checksums, use):
+        size = self.block_size
+        data = self.blocks(address, len(checksums), len(checksums) * size, use)
+        require(data is not None, "file run: its disk is missing")
+        for i, checksum in enumerate(checksums):
+            require(crc32c(data[i * size:(i + 1) * size]) == checksum, "file block: checksum")
+        return data
+
+    def _check_cell_copies(self, number, cell, blocks, use):
+        value = self.items.get((number, FILE_PARITY, cell))
+        if value is None or not self.has_copies:
+            return
+        require(struct.unpack_from("<QB", value, 0) == (1, 1), "file parity: group")
+        for first, address, written, checksums in self._runs(value[16:]):
+            self._run_bytes(address, checksums, use)
+            for i, checksum in enumerate(checksums, first):
+                require(blocks.get(i, ())[:2] == (written, checksum), "file parity: another block")
+                require(blocks[i][2] != address >> 48, "file parity: two copies on one disk")
+            self.copies += 1
 
     def _stored(self, number, page, place, address, stored, use, kind=EXTENT_RUNS):
         count = ceil_div(stored, self.block_size)
@@ -381,15 +374,23 @@ class Volume:
             require(length and begin + length <= geometry.extent_bytes, "strip: range")
             blocks = ceil_div(length, size)
             count = bin(places).count("1") * blocks
-            require(len(value) == 56 + ceil_div(count, 2) * 8, "strip: length")
-            checksums = struct.unpack_from(f"<{count}I", value, 56)
+            require(value[49] <= 1, "strip: copies")
+            addresses, end = [address], 56
+            if value[49]:
+                second, second_birth = struct.unpack_from("<QQ", value, 56)
+                require(second_birth and second >> 48 != address >> 48, "strip: copy")
+                addresses, end = [address, second], 72
+            require(len(value) == end + ceil_div(count, 2) * 8, "strip: length")
+            checksums = struct.unpack_from(f"<{count}I", value, end)
             for i, place in enumerate(place for place in range(64) if places >> place & 1):
                 if not live >> place & 1:
                     continue
-                data = self.blocks(address + i * blocks, blocks, blocks * size, use)
-                require(data is not None, "strip: its disk is missing")
-                for j in range(blocks):
-                    require(crc32c(data[j * size:(j + 1) * size]) == checksums[i * blocks + j], "strip: checksum")
+                pieces = [self.blocks(first + i * blocks, blocks, blocks * size, use) for first in addresses]
+                require(any(pieces), "strip: its disk is missing")
+                for piece in filter(None, pieces):
+                    for j in range(blocks):
+                        require(crc32c(piece[j * size:(j + 1) * size]) == checksums[i * blocks + j], "strip: checksum")
+                data = next(filter(None, pieces))
                 require(not any(data[length:]), "strip: not zero behind a part")
                 parts = found.setdefault((offset // 256, place), [])
                 require(all(begin + length <= b or b + len(p) <= begin for b, p in parts), "strip: bytes twice")
@@ -399,7 +400,7 @@ class Volume:
     def _copies(self, number, page):
         """Place -> address and stored bytes of the second copies of the extents of a page."""
         value = self.items.get((number, PARITY, page))
-        if value is None or not self.commit.read_only_features & FEATURE_PROTECTION:
+        if value is None or not self.has_copies:
             return {}
         count, checksum_type = struct.unpack_from("<HB", value, 0)
         require(checksum_type == CRC32C and count and len(value) == 16 + 40 * count, "group page")

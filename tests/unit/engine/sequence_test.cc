@@ -228,8 +228,34 @@ class Twins {
       array_[i] = std::byte{0};
   }
 
-  // No two pieces of an extent on one disk.
+  // The disks of the blocks of a cell, or of their copies, in order.
+  std::vector<unsigned> disks_of_blocks(std::uint64_t cell, bool copies, const std::vector<layout::ExtentPlace>& rows) {
+    std::vector<unsigned> disks;
+    for (const layout::ExtentPlace& row : rows)
+      if (row.index[0] == cell && row.is_copy == copies)
+        disks.insert(disks.end(), row.stored_bytes / bench_.any_store().block_size(), row.disk);
+    return disks;
+  }
+
+  // Cells all of whose blocks have copies; of the others it is not known which have.
+  void check_cells_apart(const std::vector<layout::ExtentPlace>& rows) {
+    for (const layout::ExtentPlace& row : rows) {
+      const auto firsts = disks_of_blocks(row.index[0], false, rows),
+                 copies = disks_of_blocks(row.index[0], true, rows);
+      if (has_copies_) TWINS_AGREE(firsts.size() == copies.size());
+      if (firsts.size() != copies.size()) continue;
+      for (std::size_t i = 0; i < firsts.size(); ++i) TWINS_AGREE(firsts[i] != copies[i]);
+    }
+  }
+
+  // No two pieces of an extent, or of a block of a file, on one disk.
   void check_apart() {
+    if (!image_) {  // in the order of the blocks
+      const auto found =
+          bench_.engine().layout(bench_.object(), {.from = {}, .most = SIZE_MAX, .of = LayoutOf::kPieces}, {});
+      TWINS_AGREE(found.ok());
+      return check_cells_apart(found->rows);
+    }
     const auto places = bench_.layout();
     TWINS_AGREE(places.ok());
     for (std::size_t i = 1; i < places->size(); ++i) {
@@ -348,6 +374,20 @@ RC_GTEST_PROP(EngineSequenceTest, ImagesThatGrowFrameByFrameReadAsAPlainArray, (
 }
 
 // With each disk gone in turn.
+RC_GTEST_PROP(EngineSequenceTest, ProtectedImagesThatGrowLoseNothingWithAnyDisk, ()) {
+  Setting setting;
+  const auto depth = *rc::gen::element<std::uint64_t>(4, 16);
+  const auto frame = *rc::gen::inRange<std::uint64_t>(20, 150);
+  setting.geometry = image_of(3, {*rc::gen::element<std::uint64_t>(0, 5), frame, frame + 13}, {depth, 50, 64},
+                              *rc::gen::element(Codec::kRaw, Codec::kZstd));
+  setting.disks = *rc::gen::element(2u, 3u, 5u);
+  setting.disk_bytes = 64u << 20;
+  setting.cache_bytes = *rc::gen::element<std::size_t>(1u << 20, 8u << 20);
+  setting.copies = true;
+  run_sequence(setting);
+}
+
+// With each disk gone in turn.
 RC_GTEST_PROP(EngineSequenceTest, ProtectedImagesLoseNothingWithAnyDisk, ()) {
   Setting setting;
   setting.geometry = any_image();
@@ -364,6 +404,15 @@ RC_GTEST_PROP(EngineSequenceTest, FilesReadAsAPlainArrayAfterAnySequence, ()) {
   setting.disks = *rc::gen::element(1u, 3u, 8u);
   setting.block_size = *rc::gen::element(4096u, 16384u, 65536u);
   setting.cache_bytes = *rc::gen::element<std::size_t>(1u << 20, 8u << 20);
+  run_sequence(setting);
+}
+
+RC_GTEST_PROP(EngineSequenceTest, ProtectedFilesLoseNothingWithAnyDisk, ()) {
+  Setting setting;
+  setting.disks = *rc::gen::element(2u, 3u, 5u);
+  setting.block_size = *rc::gen::element(4096u, 16384u, 65536u);
+  setting.cache_bytes = *rc::gen::element<std::size_t>(1u << 20, 8u << 20);
+  setting.copies = true;
   run_sequence(setting);
 }
 

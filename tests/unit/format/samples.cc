@@ -261,6 +261,10 @@ Strip Samples::strip(const ExtentTableShape& shape, std::uint32_t block_size) {
   strip.birth = number(1, UINT64_MAX);
   strip.written = number(1, strip.birth);
   fill(strip.reserved);
+  if (coin())
+    strip.copy = StripCopy{
+        {static_cast<std::uint16_t>((strip.address.disk + number(1, 63)) % 64), number(0, Address::kMaxBlock / 2)},
+        number(strip.written, UINT64_MAX)};
   strip.begin = static_cast<std::uint32_t>(number(0, shape.extent_bytes - 1));
   strip.bytes = static_cast<std::uint32_t>(
       number(1, std::min<std::uint64_t>(shape.extent_bytes - strip.begin, std::uint64_t{1024} * block_size)));
@@ -284,6 +288,29 @@ FileRun Samples::run(unsigned cell, unsigned first) {
   for (std::size_t i = number(1, cell - first); i-- > 0;)
     run.crc32c.push_back(static_cast<std::uint32_t>(number(0, UINT32_MAX)));
   return run;
+}
+
+CellPieces Samples::cell_pieces(std::uint32_t block_size) {
+  const unsigned count = cell_blocks(block_size);
+  CellPieces pieces;
+  for (std::size_t i = number(1, 5); i-- > 0;)
+    pieces.first.replace(run(count, static_cast<unsigned>(number(0, count - 1))));
+  fill(pieces.copy.reserved);
+  fill(pieces.group_reserved);
+  std::uint64_t away = number(1, 50);  // of a copy from its block, on the next disk
+  for (const FileRun& run : pieces.first.runs) {
+    for (unsigned block = run.first; block < run.end(); ++block) {
+      if (number(0, 3) == 0) away = number(1, 50);
+      if (pieces.has_copies() && number(0, 3) == 0) continue;
+      const auto disk = static_cast<std::uint16_t>(run.address.disk + 1);
+      pieces.copy.replace({{disk, run.address.block + (block - run.first) + away},
+                           run.birth,
+                           run.written,
+                           static_cast<std::uint16_t>(block),
+                           {run.crc32c[block - run.first]}});
+    }
+  }
+  return pieces;
 }
 
 NodeExpectation expectation_of(const Node& node, ConstBytes bytes) {

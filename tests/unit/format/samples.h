@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "format/cell_copies.h"
 #include "format/commit.h"
 #include "format/dirent.h"
 #include "format/extent_copies.h"
@@ -55,6 +56,8 @@ class Samples {
   ExtentRecord record(const ExtentTableShape& shape);
   Strip strip(const ExtentTableShape& shape, std::uint32_t block_size);
   FileRun run(unsigned cell, unsigned first);
+  // A cell with copies of some blocks, of one at least. No copy is a stray.
+  CellPieces cell_pieces(std::uint32_t block_size);
 
  private:
   Node node();

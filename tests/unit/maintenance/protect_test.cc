@@ -18,20 +18,27 @@ namespace {
 using namespace volume;  // NOLINT: the fixture and what it prints errors with
 
 constexpr std::uint64_t kSide = 1024;
-constexpr std::size_t kExtents = 16 * 16;
 
-class ProtectTest : public VolumeTest {
+// What is protected: it has so many extents, or cells.
+struct Protected {
+  const char* name;
+  bool is_image;
+  std::size_t extents;
+};
+
+class ProtectTest : public VolumeTest, public ::testing::WithParamInterface<Protected> {
  protected:
   ProtectTest() : VolumeTest(32u << 20) {
     EXPECT_OK(set_log_level("off"));
-    image_ = make_raw_image("image", kSide);
+    image_ = GetParam().is_image ? make_raw_image("image", kSide) : make_file("image");
     std::minstd_rand random(9);
-    bytes_.resize(kSide * kSide);
+    bytes_.resize(GetParam().is_image ? kSide * kSide : GetParam().extents * MDFS_FILE_CELL);
     for (char& byte : bytes_) byte = static_cast<char>(random() >> 8);
     write(image_, 0, bytes_);
     EXPECT_OK(volume().sync());
   }
 
+  std::size_t extents() const { return GetParam().extents; }
   MaintainedVolume& maintained() { return dynamic_cast<MaintainedVolume&>(volume()); }
   OperationRecord status(OperationKind kind) {
     const auto record = volume().operations().status(kind);
@@ -49,7 +56,7 @@ class ProtectTest : public VolumeTest {
   void protect() {
     ASSERT_OK(volume().set_copies(image_, true));
     run(OperationKind::kProtect);
-    EXPECT_EQ(status(OperationKind::kProtect).figures[Protect::kMade], kExtents);
+    EXPECT_EQ(status(OperationKind::kProtect).figures[Protect::kMade], extents());
   }
   engine::ProtectionState state() {
     const auto protection = volume().protection(image_, {});
@@ -86,34 +93,33 @@ class ProtectTest : public VolumeTest {
   std::string bytes_;
 };
 
-TEST_F(ProtectTest, AnImageGetsCopiesAndLosesThemAgain) {
+TEST_P(ProtectTest, AnImageGetsCopiesAndLosesThemAgain) {
   const std::uint64_t stored = stat(image_).stored_bytes;
   protect();
-  EXPECT_EQ(state().copied, kExtents);
+  EXPECT_EQ(state().copied, extents());
   EXPECT_EQ(stat(image_).stored_bytes, 2 * stored);
   expect_apart();
   expect_clean();
   ASSERT_OK(volume().set_copies(image_, false));
   run(OperationKind::kProtect);
-  EXPECT_EQ(status(OperationKind::kProtect).figures[Protect::kRemoved], kExtents);
+  EXPECT_EQ(status(OperationKind::kProtect).figures[Protect::kRemoved], extents());
   EXPECT_EQ(stat(image_).stored_bytes, stored);
   EXPECT_EQ(read(image_, 0, bytes_.size()), bytes_);
   expect_clean();
 }
 
-TEST_F(ProtectTest, AConversionThatWasInterruptedResumesAtTheNextMount) {
+TEST_P(ProtectTest, AConversionThatWasInterruptedResumesAtTheNextMount) {
   ASSERT_OK(volume().set_copies(image_, true));
-  run(OperationKind::kProtect, 2);
-  const std::uint64_t before = state().copied;
-  EXPECT_LT(before, kExtents);
+  run(OperationKind::kProtect, GetParam().is_image ? 2 : 1);
+  EXPECT_LT(state().copied, extents());
   mount();
   EXPECT_TRUE(status(OperationKind::kProtect).running());
   run(OperationKind::kProtect);
-  EXPECT_EQ(state().copied, kExtents);
+  EXPECT_EQ(state().copied, extents());
   expect_clean();
 }
 
-TEST_F(ProtectTest, AnImageThatIsProtectedMeanwhileIsConvertedInAnotherPass) {
+TEST_P(ProtectTest, AnImageThatIsProtectedMeanwhileIsConvertedInAnotherPass) {
   ASSERT_OK(volume().set_copies(image_, true));
   volume().operations().turn();
   const Ino other = make_raw_image("other", 128);
@@ -124,7 +130,28 @@ TEST_F(ProtectTest, AnImageThatIsProtectedMeanwhileIsConvertedInAnotherPass) {
   EXPECT_EQ(volume().protection(other, {})->state.copied, 4u);
 }
 
-TEST_F(ProtectTest, NewImagesInheritFromTheirDirectory) {
+TEST_P(ProtectTest, StripsOfAnImageThatIsBeingAppendedToGetTheirCopies) {
+  ImageOptions options;
+  options.geometry.rank = 3;
+  options.geometry.shape = {0, 64, 64};
+  options.geometry.extent = {16, 64, 64};
+  options.geometry.codec = geometry::Codec::kRaw;
+  options.geometry.axes = "zyx";
+  const Ino movie = make_file("movie");
+  ASSERT_OK(volume().make_image(movie, options));
+  for (std::uint64_t frame = 0; frame < 5; ++frame) {
+    write(movie, frame * 4096, std::string(4096, static_cast<char>('a' + frame)));
+    ASSERT_OK(volume().fsync(movie, true));
+  }
+  ASSERT_OK(volume().set_copies(movie, true));
+  write(movie, 5 * 4096, std::string(4096, 'f'));  // dirty
+  run(OperationKind::kProtect);
+  EXPECT_EQ(volume().protection(movie, {})->state.in_strips, 0u);
+  expect_clean();
+  EXPECT_EQ(read(movie, 4 * 4096, 8192), std::string(4096, 'e') + std::string(4096, 'f'));
+}
+
+TEST_P(ProtectTest, NewImagesInheritFromTheirDirectory) {
   const Ino directory = make_directory("directory");
   ASSERT_OK(volume().set_copies(directory, true));
   const Ino below = make_directory("below", directory);
@@ -149,7 +176,7 @@ TEST_F(ProtectTest, NewImagesInheritFromTheirDirectory) {
   expect_clean();
 }
 
-TEST_F(ProtectTest, ADrainedDiskKeepsNoPieceAndPiecesStayApart) {
+TEST_P(ProtectTest, ADrainedDiskKeepsNoPieceAndPiecesStayApart) {
   protect();
   start(OperationKind::kDrain, 1);
   run(OperationKind::kDrain);
@@ -159,7 +186,7 @@ TEST_F(ProtectTest, ADrainedDiskKeepsNoPieceAndPiecesStayApart) {
   EXPECT_EQ(read(image_, 0, bytes_.size()), bytes_);
 }
 
-TEST_F(ProtectTest, ADiskThatJoinedGetsItsShareOfTheCopies) {
+TEST_P(ProtectTest, ADiskThatJoinedGetsItsShareOfTheCopies) {
   protect();
   disks_.push_back(std::make_unique<device::MemoryDisk>("joining", 32u << 20));
   std::vector<store::JoiningDisk> joining;
@@ -180,7 +207,7 @@ TEST_F(ProtectTest, ADiskThatJoinedGetsItsShareOfTheCopies) {
   EXPECT_EQ(read(image_, 0, bytes_.size()), bytes_);
 }
 
-TEST_F(ProtectTest, TheScrubRepairsABitInEitherPiece) {
+TEST_P(ProtectTest, TheScrubRepairsABitInEitherPiece) {
   protect();
   for (const bool copy : {false, true}) {
     const auto all = rows();
@@ -199,7 +226,7 @@ TEST_F(ProtectTest, TheScrubRepairsABitInEitherPiece) {
   }
 }
 
-TEST_F(ProtectTest, AReaderLetsABadPieceBeRepairedInTheBackground) {
+TEST_P(ProtectTest, AReaderLetsABadPieceBeRepairedInTheBackground) {
   protect();
   const auto all = rows();
   const auto row = *std::find_if(all.begin(), all.end(), [](const auto& one) { return !one.is_copy; });
@@ -212,22 +239,25 @@ TEST_F(ProtectTest, AReaderLetsABadPieceBeRepairedInTheBackground) {
   const auto candidates = volume().engine().relocation_candidates();
   ASSERT_EQ(candidates.size(), 1u);
   EXPECT_EQ(candidates.front().reason, engine::RelocationReason::kDamaged);
-  const auto open = maintained().open_object(image_);
-  ASSERT_OK(open);
-  ASSERT_OK(volume().engine().relocate(**open, engine::RelocationReason::kDamaged, {}));
+  {
+    // The object has to be closed before the check ends its volume.
+    const auto open = maintained().open_object(image_);
+    ASSERT_OK(open);
+    ASSERT_OK(volume().engine().relocate(**open, engine::RelocationReason::kDamaged, {}));
+  }
   expect_clean();
 }
 
-TEST_F(ProtectTest, ADryRunCountsAndChangesNothing) {
+TEST_P(ProtectTest, ADryRunCountsAndChangesNothing) {
   ASSERT_OK(volume().set_copies(image_, true));
   ASSERT_OK(volume().operations().cancel(OperationKind::kProtect));
   ASSERT_OK(volume().operations().start({.kind = OperationKind::kProtect, .dry_run = true}));
   run(OperationKind::kProtect);
-  EXPECT_EQ(status(OperationKind::kProtect).items_changed, kExtents);
+  EXPECT_EQ(status(OperationKind::kProtect).items_changed, extents());
   EXPECT_EQ(state().copied, 0u);
 }
 
-TEST_F(ProtectTest, AFileThatIsRemovedGivesBackBothCopies) {
+TEST_P(ProtectTest, AFileThatIsRemovedGivesBackBothCopies) {
   protect();
   ASSERT_OK(volume().unlink(kRootIno, "image"));
   volume().forget(image_, 1);
@@ -235,6 +265,10 @@ TEST_F(ProtectTest, AFileThatIsRemovedGivesBackBothCopies) {
   ASSERT_OK(volume().sync());
   expect_clean();
 }
+
+INSTANTIATE_TEST_SUITE_P(Of, ProtectTest,
+                         ::testing::Values(Protected{"Image", true, 16 * 16}, Protected{"File", false, 40}),
+                         [](const auto& one) { return one.param.name; });
 
 }  // namespace
 }  // namespace mdfs::maintenance

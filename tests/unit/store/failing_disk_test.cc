@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/log.h"
 #include "failing_volume.h"
+#include "store/published_data.h"
 #include "tried.h"
 
 namespace mdfs::store {
@@ -189,6 +190,43 @@ TEST(FailingDiskDataTest, UnflushedDataOnTheDiskFailTheCommitAndTheNextMountCont
       EXPECT_EQ(value_in(**store), 1u);
       for (std::uint64_t n = 0; n < 4; ++n) EXPECT_EQ(data_in(**store, n), 10 + n);
     }
+  }
+}
+
+TEST(PublishedDataTest, SaysWhichFailedDisksHaveDataAlone) {
+  constexpr std::uint64_t kAll = 0b1111;
+  PublishedData data;
+  data.add(0);
+  data.add(1, 0b1100);  // needs both
+  data.add(2, 0b0001);
+  data.add(3, 0);  // can be made again
+  EXPECT_EQ(data.needed_of(0b0001, kAll & ~0b0001u), 0b0001u);
+  EXPECT_EQ(data.needed_of(0b0010, kAll & ~0b0010u), 0u);
+  EXPECT_EQ(data.needed_of(0b0110, kAll & ~0b0110u), 0b0010u) << "disk 2 is gone as well";
+  EXPECT_EQ(data.needed_of(0b0010, 0b0101), 0b0010u) << "disk 3 does not take part";
+  EXPECT_EQ(data.needed_of(0b1000, kAll & ~0b1000u), 0u);
+  PublishedData more;
+  more.add(3, 0b0001);
+  data.add(more);
+  EXPECT_EQ(data.needed_of(0b1001, kAll & ~0b1001u), 0b1001u);
+}
+
+TEST(FailingDiskDataTest, DataThatTheOtherDisksHaveDoNotFailTheCommit) {
+  for (const bool both_fail : {false, true}) {
+    FailingVolume volume(5);
+    ASSERT_OK(volume.put_data(0, 0, 10));
+    ASSERT_OK(volume.store().commit());
+    ASSERT_OK(volume.put_data(1, 0, 20, 0b00100));
+    ASSERT_OK(volume.put_data(2, 1, 20, 0b00010));
+    volume.disk(1).add(failing(Op::kFlush));
+    if (both_fail) volume.disk(2).add(failing(Op::kFlush));
+    EXPECT_EQ(volume.store().commit().ok(), !both_fail);
+    EXPECT_EQ(volume.store().read_only(), both_fail);
+    EXPECT_TRUE(volume.store().disk_info(1).is_out);
+    const Disks given = without(volume.disks(), 1);
+    auto store = open_disks(given, volume.environment());
+    ASSERT_OK(store);
+    EXPECT_EQ(data_in(**store, both_fail ? 0 : 1), both_fail ? 10u : 20u);
   }
 }
 

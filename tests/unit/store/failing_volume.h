@@ -68,7 +68,9 @@ class FailingVolume {
   }
 
   // Writes a block of data on the disk, and publishes it under this number; a block of that number before is freed.
-  Status put_data(unsigned disk, std::uint64_t number, std::uint64_t seed) {
+  // `other_disks`: says that these have it, too.
+  Status put_data(unsigned disk, std::uint64_t number, std::uint64_t seed,
+                  std::optional<std::uint64_t> other_disks = {}) {
     AllocationRequest request;
     request.disk = static_cast<std::uint16_t>(disk);
     request.blocks = 1;
@@ -80,7 +82,10 @@ class FailingVolume {
     MDFS_TRY(device::write(store_->disk(run.disk), run.block * 4096, data.bytes()));
     const Key key{kDataObject, 1, number};
     return store_->transact(Purpose::kNormal, [&](Transaction& transaction) -> Status {
-      transaction.publish(run);
+      if (other_disks)
+        transaction.publish(run, *other_disks);
+      else
+        transaction.publish(run);
       MDFS_TRY_ASSIGN(const auto old, store_->get(key));
       if (old)
         transaction.free(

@@ -41,6 +41,18 @@ TEST(VolumeErrorsTest, EachStateNamesTheDiskAndWhatToDoInOneLine) {
   }
 }
 
+TEST(VolumeErrorsTest, WithSecondCopiesALostDiskIsARebuild) {
+  mdfs_ioc_volume volume = healthy();
+  volume.flags = MDFS_VOLUME_COPIES;
+  EXPECT_TRUE(volume_errors(volume).empty());
+  for (const std::uint32_t state : {1u, 2u, 3u, 7u}) {
+    volume.disks[2].state = state;
+    const auto all = volume_errors(volume);
+    ASSERT_FALSE(all.empty());
+    EXPECT_NE(all.back().find("mdfs disk rebuild"), std::string::npos) << all.back();
+  }
+}
+
 TEST(VolumeErrorsTest, ATruncatedDiskIsNamedWithItsSmallestSize) {
   mdfs_ioc_volume volume = healthy();
   volume.block_size = 4096;

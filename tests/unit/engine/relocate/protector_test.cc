@@ -7,16 +7,11 @@
 #include <algorithm>
 #include <thread>
 
-#include "device/testing/faulty_disk.h"
-#include "engine_fixture.h"
+#include "bench_with_faults.h"
 
 namespace mdfs::engine::testing {
 namespace {
 
-using device::Fault;
-using device::FaultKind;
-using device::FaultyDisk;
-using device::Op;
 using geometry::Codec;
 
 constexpr unsigned kDisks = 4;
@@ -25,55 +20,27 @@ constexpr unsigned kDisks = 4;
 class ProtectorTest : public ::testing::TestWithParam<Codec> {
  protected:
   explicit ProtectorTest(bool copies = true)
-      : setting_{.geometry = image_of(2, {6 * 128, 5 * 128}, {128, 128}, GetParam()),
-                 .disks = kDisks,
-                 .copies = copies},
-        bench_(setting_),
+      : faults_(
+            {.geometry = image_of(2, {6 * 128, 5 * 128}, {128, 128}, GetParam()), .disks = kDisks, .copies = copies}),
         data_(6 * 5 * 16384) {
-    for (unsigned i = 0; i < kDisks; ++i) {
-      disks_.push_back(std::make_unique<FaultyDisk>(bench_.store().memory_disk(i), std::vector<Fault>{}));
-      bench_.store().put_in_front(i, *disks_[i]);
-    }
     std::mt19937_64 random(5);
     data_ = noise(random, data_.size());
     EXPECT_TRUE(bench_.engine().write(bench_.object(), 0, data_).ok());
     EXPECT_TRUE(bench_.engine().write_back(bench_.object()).ok());
   }
-  ~ProtectorTest() override { bench_.stop_engine(); }
 
-  void lose(unsigned disk) { disks_[disk]->add({FaultKind::kGone, Op::kRead, 0, UINT64_MAX, 0, 1}); }
   std::vector<layout::ExtentPlace> rows() { return bench_.layout().value(); }
-  ProtectionState state() {
-    ProtectionState all;
-    for (std::uint64_t page = 0; page != UINT64_MAX;)
-      all += bench_.engine().protection(bench_.object(), page, {}).value();
-    return all;
-  }
-  void expect_all_with_each_disk_gone() {
-    for (unsigned disk = 0; disk < kDisks; ++disk) {
-      ASSERT_TRUE(bench_.reopen().ok());
-      lose(disk);
-      EXPECT_EQ(bench_.read_all(), data_) << "disk " << disk;
-      disks_[disk]->work_again();
-    }
-  }
-  // One byte of a piece is another one on the disk.
-  void damage(const layout::ExtentPlace& place) {
-    ByteVector block(4096);
-    device::MemoryDisk& disk = bench_.store().memory_disk(place.disk);
-    disk.peek(place.block * 4096, block);
-    block[100] ^= std::byte{1};
-    disk.poke(place.block * 4096, block);
-  }
+  ProtectionState state() { return faults_.protection(); }
+  void expect_all_with_each_disk_gone() { faults_.expect_all_with_each_disk_gone(data_); }
+  void damage(const layout::ExtentPlace& place) { faults_.damage(place.disk, place.block); }
   std::vector<RelocationCandidate> damaged() {
     std::vector<RelocationCandidate> all = bench_.engine().relocation_candidates();
     std::erase_if(all, [](const RelocationCandidate& one) { return one.reason != RelocationReason::kDamaged; });
     return all;
   }
 
-  Setting setting_;
-  Bench bench_;
-  std::vector<std::unique_ptr<FaultyDisk>> disks_;
+  BenchWithFaults faults_;
+  Bench& bench_ = faults_.bench();
   ByteVector data_;
 };
 
@@ -241,7 +208,7 @@ TEST_P(ProtectorTest, AMoveReadsTheOtherPieceWhereItsOwnIsBad) {
 
 TEST_P(ProtectorTest, PiecesOfAnAbsentDiskAreMadeAnew) {
   bench_.store().set_missing(true);  // the last disk
-  lose(kDisks - 1);
+  faults_.lose(kDisks - 1);
   EXPECT_LT(state().copied, 30u);
   const auto outcome = bench_.convert();
   ASSERT_TRUE(outcome.ok());
@@ -250,7 +217,7 @@ TEST_P(ProtectorTest, PiecesOfAnAbsentDiskAreMadeAnew) {
   for (const layout::ExtentPlace& row : rows()) EXPECT_NE(row.disk, kDisks - 1);
   // Then the next disk is lost.
   ASSERT_TRUE(bench_.reopen().ok());
-  lose(0);
+  faults_.lose(0);
   EXPECT_EQ(bench_.read_all(), data_);
 }
 

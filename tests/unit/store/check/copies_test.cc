@@ -121,6 +121,21 @@ TEST(CheckCopiesTest, ACopyThatLiesOnBlocksOfOthersIsGivenUp) {
   EXPECT_FALSE(lab.copies().get(8));
 }
 
+TEST(CheckCopiesTest, ACopyOutsideTheDisksIsGivenUpAndItsBlocksAreNeverRead) {
+  for (const format::Address& outside : {format::Address{1, 1u << 30}, format::Address{40, 1u << 20}}) {
+    Lab lab;
+    lab.protect_image();
+    lab.edit_copies([&](format::CopyPage& page) { page.set(0, {outside.packed(), 1, 4096}); });
+    const Names names = {"address-outside", "stored-bytes", "block-leaked"};
+    EXPECT_EQ(names_of(lab.check(RepairMode::kNothing, true)), names);
+    lab.damage(lab.extent_run.disk, lab.extent_run.block * 4096 + 100, 1);
+    const CheckReport report = lab.check(RepairMode::kAll, true);
+    EXPECT_EQ(names_of(report).size(), 4u) << text_of(report);
+    EXPECT_EQ(names_of(report).back(), "data-damaged") << text_of(report);
+    EXPECT_FALSE(lab.copies().get(0));
+  }
+}
+
 TEST(CheckCopiesTest, ADamagedItemGoesAndTheExtentsStay) {
   Lab lab;
   lab.protect_image();

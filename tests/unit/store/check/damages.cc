@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/crc32c.h"
 #include "format/dirent.h"
@@ -54,6 +55,60 @@ void put_level(Lab& lab, std::uint64_t level) {
     t.put(level_key(level), format::encode(format::LevelItem{object}));
     t.count_objects(1);
   });
+}
+
+// A case of the file with cells after its blocks got copies.
+Case of_copies(std::string name, std::vector<std::string> findings, bool preen, std::function<void(Lab&)> damage) {
+  return {std::move(name), std::move(findings), preen, [damage = std::move(damage)](Lab& lab) {
+            lab.protect_cells();
+            damage(lab);
+          }};
+}
+
+void add_cases_of_cell_copies(std::vector<Case>& all) {
+  all.push_back(of_copies("CopiesBeyondTheEndOfAFile", {"beyond-end"}, true,
+                          [](Lab& lab) { lab.edit_inode(Lab::kCells, [](auto& inode) { inode.size = 4097; }); }));
+  all.push_back(of_copies("CopiesOfACellDamaged", {"item-damaged", "stored-bytes", "block-leaked"}, false,
+                          [](Lab& lab) { put_garbage(lab, Lab::kCellCopies); }));
+  all.push_back(
+      of_copies("CopiesOfAGroupOfCells", {"item-damaged", "stored-bytes", "block-leaked"}, false, [](Lab& lab) {
+        ByteVector value = lab.get(Lab::kCellCopies);
+        value[0] |= std::byte{2};
+        lab.change([&](Transaction& t) { t.put(Lab::kCellCopies, value); });
+      }));
+  all.push_back(of_copies("CopiesOfAnInlineFile", {"item-misplaced"}, false, [](Lab& lab) {
+    put_garbage(lab, {Lab::kInline, MDFS_KIND_FILE_PARITY, 0});
+  }));
+  all.push_back(of_copies("CopiesOfCellsOfAnImage", {"item-misplaced"}, false, [](Lab& lab) {
+    put_garbage(lab, {Lab::kImage, MDFS_KIND_FILE_PARITY, 0});
+  }));
+  all.push_back(of_copies("CopiesOfACellBeyondTheLargestFile", {"item-damaged"}, false, [](Lab& lab) {
+    const ByteVector value = lab.get(Lab::kCellCopies);
+    lab.change([&](Transaction& t) { t.put({Lab::kCells, MDFS_KIND_FILE_PARITY, UINT64_MAX}, value); });
+  }));
+  all.push_back(of_copies("CellOfCopiesDamaged", {"item-damaged", "copy-stray", "stored-bytes", "block-leaked"}, false,
+                          [](Lab& lab) { put_garbage(lab, Lab::kCell); }));
+  all.push_back(of_copies(
+      "CopyOfABlockOutsideTheDisk", {"address-outside", "stored-bytes", "block-leaked"}, false,
+      [](Lab& lab) { lab.edit_cell_copies([](auto& pieces) { pieces.copy.runs[0].address.block = 1u << 30; }); }));
+  all.push_back(
+      of_copies("CopyOfABlockOnADiskThatDoesNotExist", {"address-outside", "stored-bytes", "block-leaked"}, false,
+                [](Lab& lab) { lab.edit_cell_copies([](auto& pieces) { pieces.copy.runs[0].address.disk = 40; }); }));
+  all.push_back(of_copies("CopyOfOtherBytes", {"copy-stray"}, true, [](Lab& lab) {
+    lab.edit_cell_copies([](auto& pieces) { pieces.copy.runs[0].crc32c[0] ^= 1; });
+  }));
+  all.push_back({"CopyOnTheDiskOfItsBlock", {"pieces-together"}, true, [](Lab& lab) { lab.protect_cells(1); }});
+  all.push_back(of_copies("CopiesOfTwoBlocksOnOne", {"block-used-twice", "block-leaked"}, false, [](Lab& lab) {
+    lab.edit_cell_copies([](auto& pieces) { pieces.copy.runs[1].address = pieces.copy.runs[0].address; });
+  }));
+  all.push_back(of_copies("BlocksAndCopiesUsedTwice", {"block-used-twice", "stored-bytes"}, false, [](Lab& lab) {
+    const ByteVector cell = lab.get(Lab::kCell), copies = lab.get(Lab::kCellCopies);
+    lab.change([&](Transaction& t) {
+      t.put({Lab::kFirstFile, MDFS_KIND_FILE_CELL, 0}, cell);
+      t.put({Lab::kFirstFile, MDFS_KIND_FILE_PARITY, 0}, copies);
+    });
+    lab.edit_inode(Lab::kFirstFile, [](auto& inode) { inode.size = 3 * 4096 - 100; });
+  }));
 }
 
 }  // namespace
@@ -337,6 +392,7 @@ std::vector<Case> cases() {
                    inode.mode = S_IFREG;
                    lab.change([&](Transaction& t) { t.put(Lab::inode_key(100000), format::encode(inode)); });
                  }});
+  add_cases_of_cell_copies(all);
   return all;
 }
 

@@ -256,15 +256,23 @@ void Lab::change(const std::function<void(Transaction&)>& how) {
   ASSERT_OK((*store)->finalize());
 }
 
-void Lab::protect_image() {
+void Lab::protect(const std::function<void(Store&, Transaction&)>& how) {
   auto store = open_disks(disks, environment_);
   ASSERT_OK(store);
   (*store)->add_features_ro_compat(MDFS_RO_COMPAT_PROTECTION);
   ASSERT_OK((*store)->transact(Purpose::kNormal, [&](Transaction& t) -> Status {
+    how(**store, t);
+    return {};
+  }));
+  ASSERT_OK((*store)->commit());
+  ASSERT_OK((*store)->finalize());
+}
+
+void Lab::protect_image() {
+  protect([&](Store& store, Transaction& t) {
     format::CopyPage page;
     for (const unsigned place : {0u, 1u, 8u, 9u}) {
-      const Run run =
-          store_data(**store, t, static_cast<std::uint16_t>((place + 1) % 3), value_of(kBlock, 100 + place));
+      const Run run = store_data(store, t, static_cast<std::uint16_t>((place + 1) % 3), value_of(kBlock, 100 + place));
       if (place == 0) copy_run = run;
       const bool scattered = place == 9;
       page.set(place, {scattered ? MDFS_SCATTERED : run.address().packed(), t.generation(), kBlock});
@@ -276,10 +284,47 @@ void Lab::protect_image() {
     inode.set_copies(true);
     inode.stored_bytes *= 2;
     t.put(inode_key(kImage), format::encode(inode));
-    return {};
-  }));
-  ASSERT_OK((*store)->commit());
-  ASSERT_OK((*store)->finalize());
+  });
+}
+
+void Lab::protect_cells(std::uint16_t last_disk) {
+  protect([&](Store& store, Transaction& t) {
+    format::CellPieces pieces;
+    pieces.first = *format::decode_file_cell(**t.get(kCell), kBlock);
+    const format::FileRun& run = pieces.first.runs.front();
+    const auto add_copies = [&](std::uint16_t disk, unsigned first, unsigned count) {
+      ByteVector bytes(count * kBlock);
+      disks[run.address.disk]->peek((run.address.block + first) * kBlock, bytes);
+      cell_copy_runs.push_back(store_data(store, t, disk, bytes));
+      pieces.copy.replace({cell_copy_runs.back().address(),
+                           t.generation(),
+                           run.written,
+                           static_cast<std::uint16_t>(first),
+                           {run.crc32c.begin() + first, run.crc32c.begin() + first + count}});
+    };
+    add_copies(2, 0, 2);
+    add_copies(last_disk, 2, 1);
+    t.put(kCellCopies, format::encode_cell_copies(pieces));
+    auto inode = *format::decode_inode(**t.get(inode_key(kCells)));
+    inode.set_copies(true);
+    inode.stored_bytes *= 2;
+    t.put(inode_key(kCells), format::encode(inode));
+  });
+}
+
+format::CellPieces Lab::cell_pieces() {
+  format::CellPieces pieces;
+  if (const ByteVector value = get(kCell); !value.empty()) pieces.first = *format::decode_file_cell(value, kBlock);
+  const ByteVector copies = get(kCellCopies);
+  if (copies.empty()) return pieces;
+  EXPECT_OK(format::decode_cell_copies(copies, kBlock, pieces));
+  return pieces;
+}
+
+void Lab::edit_cell_copies(const std::function<void(format::CellPieces&)>& how) {
+  format::CellPieces pieces = cell_pieces();
+  how(pieces);
+  change([&](Transaction& t) { t.put(kCellCopies, format::encode_cell_copies(pieces)); });
 }
 
 format::CopyPage Lab::copies() {

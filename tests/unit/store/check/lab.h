@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "../store_fixture.h"
+#include "format/cell_copies.h"
 #include "format/dirent.h"
 #include "format/extent_copies.h"
 #include "format/extents.h"
@@ -56,6 +57,12 @@ class Lab {
   format::CopyPage copies();
   void edit_copies(const std::function<void(format::CopyPage&)>& how);
 
+  // Gives the blocks of the file with cells copies: two on disk 2, the last one on another.
+  void protect_cells(std::uint16_t last_disk = 0);
+  static constexpr Key kCell{kCells, MDFS_KIND_FILE_CELL, 0}, kCellCopies{kCells, MDFS_KIND_FILE_PARITY, 0};
+  format::CellPieces cell_pieces();
+  void edit_cell_copies(const std::function<void(format::CellPieces&)>& how);
+
   // As a bad disk would.
   void damage(std::size_t disk, std::uint64_t offset, std::size_t bytes = 8);
   void damage_node(const format::Pointer& pointer, std::size_t copy);
@@ -70,8 +77,9 @@ class Lab {
 
   Disks disks;
   Run cells_run, extent_run;
-  Run copy_run;             // of that extent of the image
-  format::Runs movie_runs;  // of the scattered extent
+  Run copy_run;                     // of that extent of the image
+  std::vector<Run> cell_copy_runs;  // of the file with cells
+  format::Runs movie_runs;          // of the scattered extent
   Key movie_runs_key;
   Key movie_strip_key;
   format::ExtentTableShape movie_shape;
@@ -81,6 +89,8 @@ class Lab {
   void add_image(Store& store, Transaction& transaction);
   void add_movie(Store& store, Transaction& transaction);
   Recovered recover_all();
+  // A transaction of a volume with the feature of second copies.
+  void protect(const std::function<void(Store&, Transaction&)>& how);
   Run store_data(Store& store, Transaction& transaction, std::uint16_t disk, const ByteVector& bytes);
   SeededEnvironment environment_{1};
 };

@@ -1,0 +1,57 @@
+// Blocks for a new piece.
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/relocate/place_apart.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "format/extents.h"
+
+namespace mdfs::engine {
+namespace {
+
+// In runs that are as long as can be had.
+bool allocate(Core& core, store::AllocationRequest request, std::uint64_t blocks, store::Reservation& reservation,
+              format::Runs& to) {
+  auto left = static_cast<std::uint32_t>(blocks);
+  for (std::uint32_t piece = left; left > 0;) {
+    request.blocks = std::min(piece, left);
+    const Result<store::Run> run =
+        core.store.allocate(request, reservation.blocks() >= request.blocks ? &reservation : nullptr);
+    if (run.ok()) {
+      format::append_run(to, *run);
+      left -= run->blocks;
+    }
+    if (to.size() > format::kMaxExtentRuns || (!run.ok() && piece == 1)) {
+      for (const store::Run& given : to) core.store.abandon(given);
+      to.clear();
+      return false;
+    }
+    if (!run.ok()) piece /= 2;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool place_apart(Core& core, const PieceToPlace& piece, store::Reservation& reservation, format::Runs& to) {
+  const std::vector<std::uint64_t> free_blocks = core.store.free_of_disks();
+  std::vector<std::uint16_t> disks;
+  for (std::uint16_t disk = 0; disk < free_blocks.size(); ++disk)
+    if ((piece.taken >> disk & 1) == 0) disks.push_back(disk);
+  std::stable_sort(disks.begin(), disks.end(), [&](std::uint16_t one, std::uint16_t other) {
+    if (one == piece.where.disk || other == piece.where.disk) return one == piece.where.disk && other != one;
+    return free_blocks[one] > free_blocks[other];
+  });
+  for (const std::uint16_t disk : disks) {
+    store::AllocationRequest alone = piece.where;
+    alone.disk = disk;
+    alone.avoided_disks = ~(std::uint64_t{1} << disk);
+    if (allocate(core, alone, piece.blocks, reservation, to)) return true;
+  }
+  store::AllocationRequest any = piece.where;
+  any.avoided_disks = piece.taken;
+  return !piece.on_one_disk && allocate(core, any, piece.blocks, reservation, to);
+}
+
+}  // namespace mdfs::engine
