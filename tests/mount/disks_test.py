@@ -178,6 +178,7 @@ class DisksTest(unittest.TestCase):
         self.assertIn("would add", run(MDFS, "disk", "replace", "--dry-run", self.volume.path, 1, new))
         self.assertEqual(len(self.disks()), 2)
         run(MDFS, "disk", "replace", self.volume.path, self.volume.disks[1], new)
+        self.assertIn("already", run(MDFS, "disk", "replace", self.volume.path, self.volume.disks[1], new))
         self.assertEqual([disk["path"] for disk in self.disks()], [self.volume.disks[0], new])
         self.look()
         self.volume.unmount()

@@ -202,9 +202,27 @@ Result<std::uint32_t> join_replacement(const DrainArguments& arguments, const md
   return joined.front().number.value_or(disk);
 }
 
+// A command that was interrupted is given again, when the drain has ended meanwhile: the number of the new disk.
+std::optional<std::uint32_t> has_replaced(const DrainArguments& arguments, const mdfs_ioc_volume& volume) {
+  const auto target = find_disk(volume, arguments.replacement);
+  const auto last = drain_status(arguments.path);
+  const bool done = target.ok() && last.ok() && last->state == MDFS_OPERATION_DONE &&
+                    (last->flags & MDFS_OPERATION_DRY_RUN) == 0 && last->parameters[1] == *target + 1u;
+  return done ? std::optional(*target) : std::nullopt;
+}
+
 Status replace(const DrainArguments& arguments) {
   MDFS_TRY_ASSIGN(const mdfs_ioc_volume volume, volume_info(arguments.path));
-  MDFS_TRY_ASSIGN(const std::uint32_t disk, find_disk(volume, arguments.disk));
+  const Result<std::uint32_t> found = find_disk(volume, arguments.disk);
+  if (const auto target = found.ok() ? std::nullopt : has_replaced(arguments, volume); target) {
+    MDFS_TRY_ASSIGN(const mdfs_ioc_operation last, drain_status(arguments.path));
+    if (arguments.json)
+      print_out("{}\n", operation_json(last, kDrainWords, arguments.path, nullptr));
+    else
+      print_out("disk {} ({}) has replaced {} already\n", *target, arguments.replacement, arguments.disk);
+    return {};
+  }
+  MDFS_TRY_ASSIGN(const std::uint32_t disk, found);
   MDFS_TRY_ASSIGN(const std::uint32_t target, join_replacement(arguments, volume, disk));
   if (arguments.dry_run) {
     const std::uint64_t used = volume.disks[disk].blocks - volume.disks[disk].free_blocks;
