@@ -31,6 +31,13 @@ std::uint32_t CellPieces::protected_blocks(std::uint64_t gone) const {
   return blocks;
 }
 
+std::vector<Run> CellPieces::all_runs() const {
+  std::vector<Run> runs;
+  for (const FileCell* const cell : {&first, &copy})
+    for (const FileRun& run : cell->runs) runs.push_back(run.place());
+  return runs;
+}
+
 void CellPieces::drop_strays() {
   std::uint32_t strays = 0;
   for (const FileRun& run : copy.runs) {

@@ -28,6 +28,8 @@ struct CellPieces {
   static std::uint64_t disks_of(const FileCell& cell, std::uint32_t blocks);
   // The blocks that have two pieces on two disks of which none is `gone` (a bit each), as a mask.
   std::uint32_t protected_blocks(std::uint64_t gone) const;
+  // Of all blocks and copies.
+  std::vector<Run> all_runs() const;
   // Takes away copies of blocks that are not there, or hold other bytes.
   void drop_strays();
 };
@@ -40,20 +42,27 @@ ByteVector encode_cell_copies(const CellPieces& pieces);
 // cell-copies.group (one group), and those of decode_file_cell().
 Status decode_cell_copies(ConstBytes value, std::uint32_t block_size, CellPieces& pieces);
 
-// A cell with its copies; an absent cell is empty. Items has get(key), as store::Store and store::Transaction.
+// A cell with its copies, by the value of its item. Items has get(key), as store::Store and store::Transaction.
 // `may_have_copies`: the volume has the feature. What another thread changes between the two look-ups has no copies.
 template <typename Items>
-Result<CellPieces> read_cell(Items& items, const Key& key, std::uint32_t block_size, bool may_have_copies) {
+Result<CellPieces> cell_with_copies(Items& items, const Key& key, ConstBytes value, std::uint32_t block_size,
+                                    bool may_have_copies) {
   CellPieces pieces;
-  MDFS_TRY_ASSIGN(const std::optional<ByteVector> value, items.get(key));
-  if (!value) return pieces;
-  MDFS_TRY_ASSIGN(pieces.first, decode_file_cell(*value, block_size));
+  MDFS_TRY_ASSIGN(pieces.first, decode_file_cell(value, block_size));
   if (!may_have_copies) return pieces;
   MDFS_TRY_ASSIGN(const std::optional<ByteVector> copies, items.get(cell_copies_key(key)));
   if (!copies) return pieces;
   MDFS_TRY(decode_cell_copies(*copies, block_size, pieces));
   pieces.drop_strays();
   return pieces;
+}
+
+// The same by its key; an absent cell is empty.
+template <typename Items>
+Result<CellPieces> read_cell(Items& items, const Key& key, std::uint32_t block_size, bool may_have_copies) {
+  MDFS_TRY_ASSIGN(const std::optional<ByteVector> value, items.get(key));
+  if (!value) return CellPieces();
+  return cell_with_copies(items, key, *value, block_size, may_have_copies);
 }
 
 }  // namespace mdfs::format

@@ -69,7 +69,10 @@ Result<bool> Protect::find(OperationRun& run) {
   if (!inode.ok() || !inode->is_regular()) return true;
   const std::uint64_t kind = inode->is_image() ? MDFS_KIND_PARITY : MDFS_KIND_FILE_PARITY;
   MDFS_TRY_ASSIGN(const auto copies, store.scan({key.object, kind, 0}, {key.object, kind, UINT64_MAX}, 1));
-  MDFS_TRY_ASSIGN(const bool in_strips, has_strips(volume_, key.object));
+  bool in_strips = false;
+  if (inode->is_image()) {
+    MDFS_TRY_ASSIGN(in_strips, has_strips(volume_, key.object));
+  }
   if (!inode->has_copies() && copies.empty() && !in_strips) return true;
   ++run.record.items_done;
   image_ = Image{key.object, {}, inode->has_copies(), false, 0};

@@ -74,13 +74,9 @@ Status PieceCollector::take_extents(const store::Item& item, std::vector<StoredP
 
 Status PieceCollector::take_cell(const store::Item& item, std::vector<StoredPiece>& pieces) const {
   const std::uint32_t block_size = store_.block_size();
-  format::CellPieces cell;
-  MDFS_TRY_ASSIGN(cell.first, format::decode_file_cell(item.value, block_size));
-  if ((store_.features_ro_compat() & MDFS_RO_COMPAT_PROTECTION) != 0) {
-    MDFS_TRY_ASSIGN(const auto value, store_.get(format::cell_copies_key(item.key)));
-    if (value) MDFS_TRY(format::decode_cell_copies(*value, block_size, cell));
-    cell.drop_strays();  // the cell may have been written meanwhile
-  }
+  const bool may_have_copies = (store_.features_ro_compat() & MDFS_RO_COMPAT_PROTECTION) != 0;
+  MDFS_TRY_ASSIGN(const format::CellPieces cell,
+                  format::cell_with_copies(store_, item.key, item.value, block_size, may_have_copies));
   const auto take_parts = [&](const format::FileCell& of, const format::FileCell& other, bool is_copy) {
     for (format::CellPart& part : format::cell_parts(of, other, block_size)) {
       const std::uint64_t first_byte = item.key.offset * MDFS_FILE_CELL + std::uint64_t{part.first} * block_size;

@@ -1,5 +1,6 @@
 """Ordinary files with second copies on a real mount: a lost disk loses nothing, whichever it is."""
 # SPDX-License-Identifier: Apache-2.0
+import contextlib
 import ctypes
 import errno
 import json
@@ -24,6 +25,26 @@ def punch(path, offset, length):
     with open(path, "r+b") as file:
         if libc.fallocate(file.fileno(), PUNCH_HOLE | KEEP_SIZE, ctypes.c_long(offset), ctypes.c_long(length)) != 0:
             raise OSError(ctypes.get_errno(), path)
+
+
+@contextlib.contextmanager
+def again_and_again(work):
+    """Calls work(0), work(1), .. in a thread of its own, until the block ends."""
+    stop = threading.Event()
+
+    def all_of_it():
+        number = 0
+        while not stop.is_set():
+            work(number)
+            number += 1
+
+    thread = threading.Thread(target=all_of_it)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
 
 
 class FilesWithCopies(ProtectedVolume):
@@ -288,26 +309,17 @@ class OfOneDirectory(FilesWithCopies):
         plain, _ = self.write("plain", 700_000)
         busy, content = self.write("folder/busy", 2_000_000)
         content = bytearray(content)
-        stop = threading.Event()
 
-        def write_on():
-            number = 0
-            while not stop.is_set():
-                offset = number * 7919 % 1_900_000
-                with open(busy, "r+b") as file:
-                    file.seek(offset)
-                    file.write(b"w" * 10_000)
-                content[offset:offset + 10_000] = b"w" * 10_000
-                number += 1
+        def write(number):
+            offset = number * 7919 % 1_900_000
+            with open(busy, "r+b") as file:
+                file.seek(offset)
+                file.write(b"w" * 10_000)
+            content[offset:offset + 10_000] = b"w" * 10_000
 
-        writer = threading.Thread(target=write_on)
-        writer.start()
-        try:
+        with again_and_again(write):
             for setting in ("copies=2", "none", "copies=2"):
                 run(MDFS, "image", "protect", "--recursive", folder, setting)
-        finally:
-            stop.set()
-            writer.join()
         run(MDFS, "image", "protect", busy, "copies=2")
         for path in (*files, busy):
             state = self.protection(path)
@@ -334,24 +346,15 @@ class OfOneDirectory(FilesWithCopies):
         os.mkdir(folder)
         for number in range(100):
             self.write(f"folder/stays{number}", 5000)
-        stop = threading.Event()
 
-        def come_and_go():
-            number = 0
-            while not stop.is_set():
-                path = f"{folder}/goes{number % 7}"
-                write_all(path, b"x" * 3000)
-                os.unlink(path)
-                number += 1
+        def come_and_go(number):
+            path = f"{folder}/goes{number % 7}"
+            write_all(path, b"x" * 3000)
+            os.unlink(path)
 
-        thread = threading.Thread(target=come_and_go)
-        thread.start()
-        try:
+        with again_and_again(come_and_go):
             for setting in ("copies=2", "none", "copies=2"):
                 run(MDFS, "image", "protect", "--recursive", folder, setting)
-        finally:
-            stop.set()
-            thread.join()
         for number in range(100):
             self.assertEqual(self.protection(f"{folder}/stays{number}")["copied"], 1)
 

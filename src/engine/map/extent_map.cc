@@ -161,10 +161,16 @@ Result<format::FileCell> ExtentMap::cell(const OpenObject& object, std::uint64_t
 }
 
 Result<format::CellPieces> ExtentMap::cell_pieces(const OpenObject& object, std::uint64_t index) {
+  const format::Key key = cell_key(object, index);
+  MDFS_TRY_ASSIGN(auto value, store_.get(key));
+  if (!value) return format::CellPieces();
+  return cell_pieces(object, {key, std::move(*value)});
+}
+
+Result<format::CellPieces> ExtentMap::cell_pieces(const OpenObject& object, const store::Item& item) {
   MDFS_TRY_ASSIGN(format::CellPieces pieces,
-                  format::read_cell(store_, cell_key(object, index), object.block_size, has_copies()));
-  for (const format::FileCell* const cell : {&pieces.first, &pieces.copy})
-    for (const format::FileRun& run : cell->runs) MDFS_TRY(check(run.place()));
+                  format::cell_with_copies(store_, item.key, item.value, object.block_size, has_copies()));
+  for (const store::Run& run : pieces.all_runs()) MDFS_TRY(check(run));
   return pieces;
 }
 

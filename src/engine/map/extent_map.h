@@ -86,8 +86,9 @@ class ExtentMap {
   // `fresh`: read the tree even if the page is cached.
   Result<MappedExtent> extent(const OpenObject& object, const geometry::Coord& extent, bool fresh);
   Result<format::FileCell> cell(const OpenObject& object, std::uint64_t index);
-  // With the second copies of its blocks.
+  // With the second copies of its blocks; also of an item that has just been read.
   Result<format::CellPieces> cell_pieces(const OpenObject& object, std::uint64_t index);
+  Result<format::CellPieces> cell_pieces(const OpenObject& object, const store::Item& item);
   Result<std::optional<ByteVector>> inline_bytes(const OpenObject& object);
   Result<KnownPage> page(const OpenObject& object, std::uint64_t number, bool fresh);
   // The cached page, without a look into the tree; nulls if the page is not cached. A caller that holds `publishing` of

@@ -93,7 +93,7 @@ Result<bool> LayoutWalk::run_cells(LayoutCursor& at, const TakeRow& take) {
       }
       if (of_ == LayoutOf::kPieces && core_.extent_map.has_copies()) {
         at.row = std::max(at.row, kFirstCopyRow);
-        MDFS_TRY_ASSIGN(const format::CellPieces pieces, core_.extent_map.cell_pieces(object_, at.page));
+        MDFS_TRY_ASSIGN(const format::CellPieces pieces, core_.extent_map.cell_pieces(object_, item));
         if (!runs_of_cell(pieces.copy, kFirstCopyRow, at, take)) return false;
       }
       if (at.page == UINT64_MAX) return true;

@@ -15,6 +15,7 @@
 #include "engine/map/extent_map.h"
 #include "engine/open_object.h"
 #include "engine/relocate/place_apart.h"
+#include "engine/relocate/protect_job.h"
 #include "engine/relocate/same_record.h"
 #include "engine/requests.h"
 #include "engine/write/publisher.h"
@@ -38,20 +39,22 @@ struct CellProtector::Part {
   CellPieces cell;                            // as it was looked up
   std::uint32_t bad_first = 0, bad_copy = 0;  // not to stay
   std::uint32_t held = 0;                     // blocks whose bytes are in `bytes`
-  bool drops_copies = false;
+  bool drops_copy = false;
   CellWork work;
   BufferRef bytes;  // of the whole cell
   std::vector<NewPiece> pieces;
-  enum class State : std::uint8_t { kOpen, kNoRoom, kReady, kChanged, kDone } state = State::kOpen;
+  ProtectState state = ProtectState::kOpen;
+
+  bool has_copy() const { return cell.has_copies(); }
+  bool gets_copy() const { return work.copy != 0; }
+  std::vector<store::Run> new_runs() const {
+    std::vector<store::Run> runs;
+    for (const NewPiece& piece : pieces) runs.insert(runs.end(), piece.to.begin(), piece.to.end());
+    return runs;
+  }
 };
 
-struct CellProtector::Job {
-  const ProtectRequest& request;
-  std::uint64_t gone = 0;  // disks
-  std::vector<Part> parts;
-  store::Reservation reservation;
-  ProtectOutcome outcome;
-};
+struct CellProtector::Job : ProtectJob<Part> {};
 
 namespace {
 
@@ -67,15 +70,6 @@ std::uint32_t blocks_on(const format::FileCell& cell, std::uint64_t disks) {
   for (const format::FileRun& run : cell.runs)
     if ((disks >> run.address.disk & 1) != 0)
       for (unsigned block = run.first; block < run.end(); ++block) blocks |= 1u << block;
-  return blocks;
-}
-
-// Those whose two pieces lie on one disk.
-std::uint32_t blocks_together(const CellPieces& cell) {
-  std::uint32_t blocks = 0;
-  each_block(cell.copy.block_mask(), [&](unsigned block) {
-    if (cell.copy.find(block)->address.disk == cell.first.find(block)->address.disk) blocks |= 1u << block;
-  });
   return blocks;
 }
 
@@ -107,7 +101,7 @@ Status CellProtector::each_cell(const OpenObject& object, std::uint64_t& cell, c
   MDFS_TRY_ASSIGN(const auto items,
                   core_.store.scan(cell_key(object, cell), cell_key(object, UINT64_MAX), kCellsAtOnce));
   for (const store::Item& item : items) {
-    MDFS_TRY_ASSIGN(const CellPieces pieces, core_.extent_map.cell_pieces(object, item.key.offset));
+    MDFS_TRY_ASSIGN(const CellPieces pieces, core_.extent_map.cell_pieces(object, item));
     if (!pieces.first.empty()) visit(item.key.offset, pieces);
     cell = item.key.offset + 1;
   }
@@ -145,13 +139,12 @@ Result<std::vector<geometry::Coord>> CellProtector::find(const OpenObject& objec
 // ---- the work
 
 Result<ProtectOutcome> CellProtector::run(OpenObject& object, const ProtectRequest& request) {
-  Job job{request, core_.gone_disks(), {}, {}, {}};
+  Job job{{request, core_.gone_disks()}};
   for (std::size_t i = 0; i < request.extents.size(); ++i) {
     MDFS_TRY(look_up(object, job, object.extent_index(request.extents[i])));
     if (job.parts.empty() || (job.parts.size() < kCellsAtOnce && i + 1 < request.extents.size())) continue;
     if (request.pace) MDFS_TRY(request.pace(job.parts.size() * object.extent_bytes));
     MDFS_TRY(run_batch(object, job));
-    job.parts.clear();
   }
   return std::move(job.outcome);
 }
@@ -164,12 +157,13 @@ Status CellProtector::look_up(OpenObject& object, Job& job, std::uint64_t cell) 
   if (part.cell.first.empty()) return {};
   const bool verifies = job.request.verifies && part.cell.has_copies();
   if (is_as_wanted(part.cell, job.request.copies, job.gone) && !verifies) return {};
-  part.drops_copies = !job.request.copies && !verifies;
+  part.drops_copy = !job.request.copies && !verifies;
   part.bad_first = blocks_on(part.cell.first, job.gone);
-  part.bad_copy = blocks_on(part.cell.copy, job.gone) | blocks_together(part.cell);
+  const std::uint32_t together = part.cell.copy.block_mask() & ~part.cell.protected_blocks(0);
+  part.bad_copy = blocks_on(part.cell.copy, job.gone) | together;
   // Not while the copy has to stand in for a first piece on a lost disk: that is made anew before.
-  if (part.drops_copies && (part.bad_first & part.cell.copy.block_mask()) != 0) {
-    part.drops_copies = false;
+  if (part.drops_copy && (part.bad_first & part.cell.copy.block_mask()) != 0) {
+    part.drops_copy = false;
     job.outcome.again = true;
   }
   job.parts.push_back(std::move(part));
@@ -181,19 +175,7 @@ Status CellProtector::run_batch(OpenObject& object, Job& job) {
   Status status = read(object, job);
   if (status.ok()) status = write(object, job);
   if (status.ok()) status = publish(object, job);
-  for (Part& part : job.parts) {
-    if (part.state != Part::State::kDone)
-      for (const NewPiece& piece : part.pieces)
-        for (const store::Run& run : piece.to) core_.store.abandon(run);
-    if (part.state == Part::State::kNoRoom) ++job.outcome.no_room;
-    if (part.state == Part::State::kChanged) ++job.outcome.changed;
-  }
-  job.reservation = store::Reservation();
-  if (!status.ok() && status.error().code == Errc::kNoSpace) {
-    job.outcome.no_room += job.parts.size();
-    return {};
-  }
-  return status;
+  return job.end(core_, std::move(status));
 }
 
 bool CellProtector::read_block(const BlockPlace& place, MutableBytes to) {
@@ -211,7 +193,7 @@ Status CellProtector::read(OpenObject& object, Job& job) {
   };
   std::vector<Segment> segments;
   for (Part& part : job.parts) {
-    if (part.drops_copies) continue;
+    if (part.drops_copy) continue;
     part.bytes = core_.cache.acquire(object.extent_bytes, Use::kBrief);
     each_block(part.cell.first.block_mask(), [&](unsigned block) {
       const BlockPlace place = *stays(part, block);
@@ -222,7 +204,7 @@ Status CellProtector::read(OpenObject& object, Job& job) {
   }
   const bool all_read = read_all(core_.store, segments, core_.options.largest_request_bytes).ok();
   for (Part& part : job.parts) {
-    if (part.drops_copies) continue;
+    if (part.drops_copy) continue;
     each_block(part.cell.first.block_mask(), [&](unsigned block) {
       const ConstBytes bytes(part.bytes.data() + std::size_t{block} * object.block_size, object.block_size);
       if (all_read && crc32c(bytes) == stays(part, block)->crc32c) part.held |= 1u << block;
@@ -260,7 +242,7 @@ Status CellProtector::judge(OpenObject& object, Job& job, Part& part) {
   if (bad) {
     MDFS_TRY_ASSIGN(const bool current, is_same(core_, core_.store, object, part.index, part.cell));
     if (!current) {
-      part.state = Part::State::kChanged;
+      part.state = ProtectState::kChanged;
       return {};
     }
     if (!job.request.verifies) core_.store.note_checksum_error(bad->address.disk);  // what is verified has been counted
@@ -277,7 +259,7 @@ Status CellProtector::judge(OpenObject& object, Job& job, Part& part) {
                                       place.address.disk, place.address.block)}});
   }
   job.outcome.again = job.outcome.again || part.work.again;
-  if ((part.work.first | part.work.copy) == 0) part.state = Part::State::kDone;
+  if ((part.work.first | part.work.copy) == 0) part.state = ProtectState::kDone;
   return {};
 }
 
@@ -285,15 +267,16 @@ Status CellProtector::judge(OpenObject& object, Job& job, Part& part) {
 void CellProtector::place(const OpenObject& object, Job& job, Part& part) {
   const geometry::Coord coord = object.extent_coord(part.index);
   const auto place_blocks = [&](CellPieceKind which, std::uint32_t blocks, std::uint64_t taken) {
+    const std::vector<std::uint64_t> free_blocks = core_.store.free_of_disks();
     PieceToPlace wanted;
     wanted.taken = taken | job.gone;
     wanted.blocks = static_cast<std::uint64_t>(std::popcount(blocks));
     wanted.where.disk = which == CellPieceKind::kFirst
                             ? static_cast<std::uint16_t>(object.placement_disk(coord))
-                            : object.disk_for_copy(coord, wanted.blocks, wanted.taken, core_.store.free_of_disks());
+                            : object.disk_for_copy(coord, wanted.blocks, wanted.taken, free_blocks);
     wanted.where.owner = which == CellPieceKind::kFirst ? object.number : object.number | kCopyOwner;
     NewPiece piece{which, blocks, {}, {}};
-    if (!place_apart(core_, wanted, job.reservation, piece.to)) return false;
+    if (!place_apart(core_, wanted, free_blocks, job.reservation, piece.to)) return false;
     part.pieces.push_back(std::move(piece));
     return true;
   };
@@ -307,28 +290,28 @@ void CellProtector::place(const OpenObject& object, Job& job, Part& part) {
   };
   const bool placed = place_all(CellPieceKind::kFirst, part.work.first, part.cell.copy) &&
                       place_all(CellPieceKind::kCopy, part.work.copy, part.cell.first);
-  part.state = placed ? Part::State::kReady : Part::State::kNoRoom;
+  part.state = placed ? ProtectState::kReady : ProtectState::kNoRoom;
 }
 
 Status CellProtector::write(OpenObject& object, Job& job) {
   store::SpaceAmount amount;
   for (Part& part : job.parts) {
-    if (part.state != Part::State::kOpen) continue;
+    if (part.state != ProtectState::kOpen) continue;
     const std::uint32_t made = part.work.first | part.work.copy;
     const auto blocks = static_cast<std::uint64_t>(std::popcount(part.work.first) + std::popcount(part.work.copy));
     const store::SpaceAmount worst =
         object.worst_case(static_cast<std::uint64_t>(std::popcount(made | part.cell.copy.block_mask())), false);
     amount += {blocks, 2 * worst.items, 2 * worst.bytes};
-    if (part.drops_copies) part.state = Part::State::kReady;
+    if (part.drops_copy) part.state = ProtectState::kReady;
   }
   if (amount.empty()) return {};
   const auto purpose = job.request.copies ? store::Purpose::kNormal : store::Purpose::kFreeing;
   MDFS_TRY_ASSIGN(job.reservation, core_.store.reserve(amount, purpose));
   std::vector<Segment> segments;
   for (Part& part : job.parts) {
-    if (part.state != Part::State::kOpen) continue;
+    if (part.state != ProtectState::kOpen) continue;
     place(object, job, part);
-    if (part.state != Part::State::kReady) continue;
+    if (part.state != ProtectState::kReady) continue;
     for (NewPiece& piece : part.pieces) {
       const std::uint64_t bytes = bytes_of(object, piece.blocks);
       piece.bytes = core_.cache.acquire(bytes, Use::kBrief);
@@ -344,7 +327,7 @@ Status CellProtector::write(OpenObject& object, Job& job) {
 }
 
 Status CellProtector::publish(OpenObject& object, Job& job) {
-  const auto ready = [](const Part& part) { return part.state == Part::State::kReady; };
+  const auto ready = [](const Part& part) { return part.state == ProtectState::kReady; };
   if (std::none_of(job.parts.begin(), job.parts.end(), ready)) return {};
   std::vector<Part*> published;
   const std::lock_guard publishing(object.publishing);
@@ -372,31 +355,15 @@ Status CellProtector::publish(OpenObject& object, Job& job) {
         each_block(piece.blocks,
                    [&](unsigned block) { one.extent.crc32c.push_back(part.cell.first.find(block)->crc32c); });
       }
-      if (part.drops_copies) add(CellPieceKind::kCopy).holes = part.cell.copy.block_mask();
+      if (part.drops_copy) add(CellPieceKind::kCopy).holes = part.cell.copy.block_mask();
     }
     if (staged.empty()) return {};
     MDFS_TRY(publisher.publish(staged));
-    std::uint64_t size = 0;
-    {
-      const std::lock_guard lock(object.state_mutex);
-      size = object.published_size;
-    }
-    return object.update(transaction, {size, publisher.stored_bytes_change(), false});
+    return publisher.update_inode();
   };
   const auto purpose = job.request.copies ? store::Purpose::kReserved : store::Purpose::kFreeing;
   MDFS_TRY(core_.store.transact(purpose, change, &job.reservation));
-  for (Part& part : job.parts)
-    if (ready(part)) part.state = Part::State::kChanged;
-  for (Part* const part : published) {
-    part->state = Part::State::kDone;
-    for (const NewPiece& piece : part->pieces) job.outcome.bytes += bytes_of(object, piece.blocks);
-    if (part->drops_copies)
-      ++job.outcome.removed;
-    else if (part->cell.has_copies())
-      ++job.outcome.repaired;
-    else
-      ++job.outcome.made;
-  }
+  job.note_published(published, object.block_size);
   return {};
 }
 

@@ -34,8 +34,8 @@ bool allocate(Core& core, store::AllocationRequest request, std::uint64_t blocks
 
 }  // namespace
 
-bool place_apart(Core& core, const PieceToPlace& piece, store::Reservation& reservation, format::Runs& to) {
-  const std::vector<std::uint64_t> free_blocks = core.store.free_of_disks();
+bool place_apart(Core& core, const PieceToPlace& piece, std::span<const std::uint64_t> free_blocks,
+                 store::Reservation& reservation, format::Runs& to) {
   std::vector<std::uint16_t> disks;
   for (std::uint16_t disk = 0; disk < free_blocks.size(); ++disk)
     if ((piece.taken >> disk & 1) == 0) disks.push_back(disk);

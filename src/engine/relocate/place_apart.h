@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "engine/core.h"
 #include "format/stored_extent.h"
@@ -20,6 +21,8 @@ struct PieceToPlace {
 // After the disk of the placement the emptiest one, so that the pieces of a lost disk come on all others alike; on
 // several disks if none has room for all. Takes from the reservation what that has. False: there is no room, and
 // nothing is allocated. `to` is empty before.
-bool place_apart(Core& core, const PieceToPlace& piece, store::Reservation& reservation, format::Runs& to);
+// `free_blocks`: BlockSpace::free_of_disks().
+bool place_apart(Core& core, const PieceToPlace& piece, std::span<const std::uint64_t> free_blocks,
+                 store::Reservation& reservation, format::Runs& to);
 
 }  // namespace mdfs::engine

@@ -13,6 +13,7 @@
 #include "engine/map/extent_map.h"
 #include "engine/open_object.h"
 #include "engine/relocate/place_apart.h"
+#include "engine/relocate/protect_job.h"
 #include "engine/relocate/read_piece.h"
 #include "engine/relocate/same_record.h"
 #include "engine/requests.h"
@@ -33,16 +34,14 @@ struct Protector::Part {
   bool is_read = false;  // `bytes` are those of the piece that stays
   bool stays_by_copy() const { return from.has_copy() && bad_first; }
   format::Runs to;
-  enum class State : std::uint8_t { kOpen, kNoRoom, kDamaged, kReady, kChanged, kDone } state = State::kOpen;
+  ProtectState state = ProtectState::kOpen;
+
+  bool has_copy() const { return from.has_copy(); }
+  bool gets_copy() const { return makes_copy; }
+  const format::Runs& new_runs() const { return to; }
 };
 
-struct Protector::Job {
-  const ProtectRequest& request;
-  std::uint64_t gone = 0;  // disks
-  std::vector<Part> parts;
-  store::Reservation reservation;
-  ProtectOutcome outcome;
-};
+struct Protector::Job : ProtectJob<Part> {};
 
 ProtectOutcome& ProtectOutcome::operator+=(ProtectOutcome&& other) {
   made += other.made;
@@ -150,7 +149,7 @@ Result<std::vector<geometry::Coord>> Protector::find(const OpenObject& object, b
 
 Result<ProtectOutcome> Protector::run(OpenObject& object, const ProtectRequest& request) {
   if (!object.is_image()) return cells_.run(object, request);
-  Job job{request, core_.gone_disks(), {}, {}, {}};
+  Job job{{request, core_.gone_disks()}};
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < request.extents.size(); ++i) {
     const std::size_t before = job.parts.size();
@@ -159,7 +158,6 @@ Result<ProtectOutcome> Protector::run(OpenObject& object, const ProtectRequest& 
     if (job.parts.empty() || (bytes < kPieceBytes && i + 1 < request.extents.size())) continue;
     if (request.pace) MDFS_TRY(request.pace(bytes));
     MDFS_TRY(run_batch(object, job));
-    job.parts.clear();
     bytes = 0;
   }
   return std::move(job.outcome);
@@ -193,19 +191,7 @@ Status Protector::run_batch(OpenObject& object, Job& job) {
   Status status = read(object, job);
   if (status.ok()) status = write(object, job);
   if (status.ok()) status = publish(object, job);
-  for (Part& part : job.parts) {
-    part.bytes = BufferRef();
-    if (part.state != Part::State::kDone)
-      for (const store::Run& run : part.to) core_.store.abandon(run);
-    if (part.state == Part::State::kNoRoom) ++job.outcome.no_room;
-    if (part.state == Part::State::kChanged) ++job.outcome.changed;
-  }
-  job.reservation = store::Reservation();
-  if (!status.ok() && status.error().code == Errc::kNoSpace) {
-    job.outcome.no_room += job.parts.size();
-    return {};
-  }
-  return status;
+  return job.end(core_, std::move(status));
 }
 
 // Of all extents at once the piece that stays. What that does not read is read one by one.
@@ -229,7 +215,7 @@ Status Protector::read(OpenObject& object, Job& job) {
 // Finds a good piece, and what is to be made from it.
 Status Protector::judge(OpenObject& object, Job& job, Part& part) {
   if (part.drops_copy) {
-    part.state = Part::State::kReady;
+    part.state = ProtectState::kReady;
     return {};
   }
   const bool both = job.request.verifies && part.from.has_copy();
@@ -266,12 +252,12 @@ Status Protector::judge(OpenObject& object, Job& job, Part& part) {
   }
   MDFS_TRY_ASSIGN(const bool current, is_same(core_, core_.store, object, part.coord, part.from));
   if (!current) {
-    part.state = Part::State::kChanged;
+    part.state = ProtectState::kChanged;
     return {};
   }
   if (bad_disk && !both) core_.store.note_checksum_error(*bad_disk);  // what is verified has been counted
   if (!found) {
-    part.state = Part::State::kDamaged;
+    part.state = ProtectState::kDamaged;
     const geometry::PagePlace place = object.page_of(part.coord);
     job.outcome.damaged.push_back(
         {part.coord, place.page * format::kMaxPlaces + place.place, part.from.first(), bad.error()});
@@ -283,30 +269,30 @@ Status Protector::judge(OpenObject& object, Job& job, Part& part) {
   part.makes_copy = !part.gathers && (!part.from.has_copy() || (part.bad_copy && !part.bad_first));
   part.makes_first = part.gathers || (part.from.has_copy() && part.bad_first);
   job.outcome.again = job.outcome.again || part.gathers || (part.bad_first && (!part.from.has_copy() || part.bad_copy));
-  part.state = part.makes_copy || part.makes_first ? Part::State::kOpen : Part::State::kDone;
+  part.state = part.makes_copy || part.makes_first ? ProtectState::kOpen : ProtectState::kDone;
   return {};
 }
 
 // On a disk where the piece that stays does not lie.
 bool Protector::place(const OpenObject& object, Job& job, Part& part) {
+  const std::vector<std::uint64_t> free_blocks = core_.store.free_of_disks();
   PieceToPlace piece;
   piece.taken =
       (part.gathers ? 0 : StoredExtent::disks_of(part.makes_first ? part.from.copy : part.from.runs)) | job.gone;
   piece.blocks = part.from.piece_blocks();
   piece.on_one_disk = part.gathers;
-  piece.where.disk = part.makes_first
-                         ? static_cast<std::uint16_t>(object.placement_disk(part.coord))
-                         : object.disk_for_copy(part.coord, piece.blocks, piece.taken, core_.store.free_of_disks());
+  piece.where.disk = part.makes_first ? static_cast<std::uint16_t>(object.placement_disk(part.coord))
+                                      : object.disk_for_copy(part.coord, piece.blocks, piece.taken, free_blocks);
   piece.where.owner = part.makes_first ? object.number : object.number | kCopyOwner;
   piece.where.policy = object.image->policy;
-  return place_apart(core_, piece, job.reservation, part.to);
+  return place_apart(core_, piece, free_blocks, job.reservation, part.to);
 }
 
 Status Protector::write(OpenObject& object, Job& job) {
   store::SpaceAmount amount;
   for (const Part& part : job.parts) {
-    if (part.state != Part::State::kOpen && part.state != Part::State::kReady) continue;
-    const std::uint64_t blocks = part.state == Part::State::kOpen ? part.from.piece_blocks() : 0;
+    if (part.state != ProtectState::kOpen && part.state != ProtectState::kReady) continue;
+    const std::uint64_t blocks = part.state == ProtectState::kOpen ? part.from.piece_blocks() : 0;
     const store::SpaceAmount worst = object.worst_case(0, false);
     amount += {blocks, worst.items + 1, worst.bytes + sizeof(mdfs_group) + sizeof(mdfs_parity)};
   }
@@ -315,20 +301,20 @@ Status Protector::write(OpenObject& object, Job& job) {
   MDFS_TRY_ASSIGN(job.reservation, core_.store.reserve(amount, purpose));
   std::vector<Segment> segments;
   for (Part& part : job.parts) {
-    if (part.state != Part::State::kOpen) continue;
+    if (part.state != ProtectState::kOpen) continue;
     if (!place(object, job, part)) {
-      part.state = Part::State::kNoRoom;
+      part.state = ProtectState::kNoRoom;
       continue;
     }
     append_segments(part.to, object.block_size, 0, part.from.piece_blocks() * object.block_size, part.bytes.data(), 0,
                     segments);
-    part.state = Part::State::kReady;
+    part.state = ProtectState::kReady;
   }
   return write_all(core_.store, segments, core_.options.largest_request_bytes);
 }
 
 Status Protector::publish(OpenObject& object, Job& job) {
-  const auto ready = [](const Part& part) { return part.state == Part::State::kReady; };
+  const auto ready = [](const Part& part) { return part.state == ProtectState::kReady; };
   if (std::none_of(job.parts.begin(), job.parts.end(), ready)) return {};
   std::vector<Part*> published;
   Publisher::Pages pages;
@@ -355,28 +341,12 @@ Status Protector::publish(OpenObject& object, Job& job) {
     if (staged.empty()) return {};
     MDFS_TRY(publisher.publish(staged));
     pages = publisher.pages();
-    std::uint64_t size = 0;
-    {
-      const std::lock_guard lock(object.state_mutex);
-      size = object.published_size;
-    }
-    return object.update(transaction, {size, publisher.stored_bytes_change(), false});
+    return publisher.update_inode();
   };
   const auto purpose = job.request.copies ? store::Purpose::kReserved : store::Purpose::kFreeing;
   MDFS_TRY(core_.store.transact(purpose, change, &job.reservation));
   update_cached_pages(core_, object, pages);
-  for (Part& part : job.parts)
-    if (ready(part)) part.state = Part::State::kChanged;
-  for (Part* const part : published) {
-    part->state = Part::State::kDone;
-    job.outcome.bytes += StoredExtent::blocks_of(part->to) * object.block_size;
-    if (part->drops_copy)
-      ++job.outcome.removed;
-    else if (part->from.has_copy())
-      ++job.outcome.repaired;
-    else if (part->makes_copy)
-      ++job.outcome.made;
-  }
+  job.note_published(published, object.block_size);
   return {};
 }
 

@@ -158,12 +158,7 @@ Status Replacer::consolidate_batch(OpenObject& object, const std::vector<geometr
         Publisher publisher(core_, object, transaction);
         MDFS_TRY(publisher.publish(batch));
         pages = publisher.pages();
-        std::uint64_t size = 0;
-        {
-          const std::lock_guard lock(object.state_mutex);
-          size = object.published_size;
-        }
-        return object.update(transaction, {size, publisher.stored_bytes_change(), false});
+        return publisher.update_inode();
       },
       &reservation);
   if (!changed.ok()) {

@@ -37,8 +37,7 @@ Status free_cell(store::Transaction& transaction, const store::Item& item, std::
   MDFS_TRY_ASSIGN(pieces.first, format::decode_file_cell(item.value, block_size));
   MDFS_TRY_ASSIGN(const auto copies, transaction.get(format::cell_copies_key(item.key)));
   if (copies) MDFS_TRY(format::decode_cell_copies(*copies, block_size, pieces));
-  for (const format::FileCell* const cell : {&pieces.first, &pieces.copy})
-    for (const format::FileRun& run : cell->runs) transaction.free(run.place());
+  for (const store::Run& run : pieces.all_runs()) transaction.free(run);
   if (pieces.has_copies()) transaction.erase(format::cell_copies_key(item.key));
   return {};
 }

@@ -25,6 +25,15 @@ void Publisher::remove(const store::Run& run) {
   change_blocks_ -= run.blocks;
 }
 
+Status Publisher::update_inode() {
+  std::uint64_t size = 0;
+  {
+    const std::lock_guard lock(object_.state_mutex);
+    size = object_.published_size;
+  }
+  return object_.update(transaction_, {size, stored_bytes_change(), false});
+}
+
 Status Publisher::publish(const std::vector<Staged>& extents) {
   return object_.is_image() ? publish_image(extents) : publish_cells(extents);
 }
@@ -373,7 +382,11 @@ Status Publisher::free_items(std::uint64_t first, std::uint64_t last) {
       transaction_.erase(item.key);
       pages_[item.key.offset] = {};
     } else {
-      MDFS_TRY(punch_cell(item.key.offset, UINT32_MAX));
+      MDFS_TRY_ASSIGN(const format::CellPieces cell,
+                      format::cell_with_copies(transaction_, item.key, item.value, object_.block_size,
+                                               core_.extent_map.has_copies()));
+      for (const store::Run& run : cell.all_runs()) remove(run);
+      put_cell(item.key.offset, cell, {});
     }
   }
   return object_.may_have_strips ? free_strips(first, last) : Status{};

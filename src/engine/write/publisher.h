@@ -47,6 +47,8 @@ class Publisher {
   // Turns blocks of a cell into holes.
   Status punch_cell(std::uint64_t cell, std::uint32_t blocks);
 
+  // The inode follows, with the size that has been published, of an object whose bytes do not lie in the tree.
+  Status update_inode();
   // Bytes of blocks published less those freed.
   std::int64_t stored_bytes_change() const { return change_blocks_ * static_cast<std::int64_t>(object_.block_size); }
   // The changed pages; nulls: the page is gone.

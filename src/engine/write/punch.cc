@@ -87,12 +87,7 @@ Status Replacer::free_in_steps(OpenObject& object, std::uint64_t first, std::uin
           Publisher publisher(core_, object, transaction);
           for (const std::uint64_t item : items) MDFS_TRY(free_item(publisher, item));
           pages = publisher.pages();
-          std::uint64_t published = 0;
-          {
-            const std::lock_guard lock(object.state_mutex);
-            published = object.published_size;
-          }
-          return object.update(transaction, {published, publisher.stored_bytes_change(), false});
+          return publisher.update_inode();
         });
     if (!changed.ok() && changed.error().code == Errc::kNoSpace && at_once > 1) {
       at_once /= 2;

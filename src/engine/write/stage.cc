@@ -153,8 +153,7 @@ void reserve_again(Core& core, const OpenObject& object, const std::vector<Stage
                    store::Reservation& reservation) {
   std::uint64_t blocks = 0;
   for (const Staged* const staged : extents) blocks += blocks_of(object, *staged);
-  if (object.wants_copies.load(std::memory_order_relaxed)) blocks *= 2;
-  Result<store::Reservation> again = core.store.reserve({blocks, 0, 0}, store::Purpose::kFreeing);
+  Result<store::Reservation> again = core.store.reserve(object.worst_case_blocks(blocks), store::Purpose::kFreeing);
   if (again.ok()) reservation.absorb(std::move(again).value());
 }
 

@@ -219,7 +219,6 @@ Status WriteBack::place_strips(OpenObject& object, std::vector<StripJob>& jobs, 
 // On other disks. A strip whose copy finds no contiguous room has no place at all: its extents are written whole, in
 // runs where they fit. If there is no other disk the strip has one copy.
 Status WriteBack::place_strip_copies(OpenObject& object, std::vector<StripJob>& jobs, store::Reservation& reservation) {
-  const bool has_others = std::popcount(~core_.gone_disks()) > 1;
   for (StripJob& job : jobs) {
     if (job.run.blocks == 0) continue;
     store::AllocationRequest request;
@@ -232,7 +231,7 @@ Status WriteBack::place_strip_copies(OpenObject& object, std::vector<StripJob>& 
     if (!run.ok() && run.error().code != Errc::kNoSpace) return std::move(run).error();
     if (run.ok())
       job.copy = *run;
-    else if (has_others)
+    else if (std::popcount(~core_.gone_disks()) > 1)
       core_.store.abandon(std::exchange(job.run, {}));
   }
   return {};
