@@ -303,7 +303,7 @@ MDFS_STATIC_ASSERT(sizeof(struct mdfs_leaf_slot) == 32, "leaf slot");
 #define MDFS_KIND_ORPHAN 9u       /* (MDFS_OBJECT_VOLUME, ino): empty; unlinked, to be freed */
 #define MDFS_KIND_PLACEMENT 10u   /* (MDFS_OBJECT_VOLUME, id): mdfs_placement + tables */
 #define MDFS_KIND_EXTENT_RUNS 11u /* (ino, box index * 64 + place): mdfs_extent_run[]; only of scattered extents */
-/* Reserved, not written by this version: 12, 13, 15, 17, 21, 23. */
+/* Reserved, not written by this version: 12, 13, 15, 17, 23. */
 #define MDFS_KIND_SNAPSHOT 12u   /* (MDFS_OBJECT_VOLUME, id): a named root */
 #define MDFS_KIND_STRIP_PARITY 13u /* (ino, box index * 256 + number): parities of a strip */
 #define MDFS_KIND_PARITY 14u     /* (ino, box index): mdfs_group_page, groups; a copy is the parity of one extent */
