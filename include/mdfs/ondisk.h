@@ -317,11 +317,9 @@ MDFS_STATIC_ASSERT(sizeof(struct mdfs_leaf_slot) == 32, "leaf slot");
 #define MDFS_KIND_STRIP 19u /* (ino, box index * 256 + number): mdfs_strip + checksums */
 #define MDFS_KIND_LEVEL 24u /* (ino of an image, n = 1..): mdfs_level; the object with the samples of level n */
 #define MDFS_MAX_LEVELS 62u
-/* How a sample of a level is made of the samples below it. */
-#define MDFS_REDUCE_MEAN 1u    /* rounded half to even */
+#define MDFS_REDUCE_MEAN 1u    /* of the samples below a sample of a level, rounded half to even */
 #define MDFS_REDUCE_NEAREST 2u /* the first one */
 #define MDFS_REDUCE_MAX 3u
-
 struct mdfs_level {
   uint64_t object;   /* an image of its own, whose one name is this item */
   uint8_t reduction; /* MDFS_REDUCE_* */
@@ -342,6 +340,7 @@ MDFS_STATIC_ASSERT(MDFS_XATTR_FIRST + MDFS_MAX_XATTR_RESTS * MDFS_MAX_ITEM == MD
 
 #define MDFS_INODE_IMAGE 1u  /* has a geometry item; data in MDFS_KIND_EXTENTS */
 #define MDFS_INODE_INLINE 2u /* data in MDFS_KIND_INLINE */
+#define MDFS_INODE_LEVEL 4u  /* with MDFS_INODE_IMAGE: of a MDFS_KIND_LEVEL item; can be made again */
 
 struct mdfs_inode {
   uint32_t mode; /* as st_mode */

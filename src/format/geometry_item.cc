@@ -132,6 +132,10 @@ Result<Geometry> decode_geometry(ConstBytes value) {
   return geometry;
 }
 
+ExtentTableShape table_shape(const Geometry& geometry) {
+  return {static_cast<std::uint8_t>(geometry.codec), static_cast<std::uint32_t>(geometry.extent_bytes())};
+}
+
 ByteVector encode(const Placement& placement) {
   const std::size_t slots = placement.slot.size();
   MDFS_CHECK(slots >= 1 && slots <= kMaxPlacementSlots && placement.row.size() == slots &&

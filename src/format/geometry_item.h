@@ -4,6 +4,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "format/extents.h"
 #include "geometry/geometry.h"
 #include "geometry/placement.h"
 #include "mdfs/ondisk.h"
@@ -23,6 +24,9 @@ ByteVector encode_over(const geometry::Geometry& geometry, ConstBytes old);
 // letter a..z an axis, each once), geometry.spacing (finite, not negative).
 // The result is safe for arithmetic; geometry::check may have further rules.
 Result<geometry::Geometry> decode_geometry(ConstBytes value);
+
+// Of the tables of this image's extents.
+ExtentTableShape table_shape(const geometry::Geometry& geometry);
 
 // The value of the item. At most kMaxPlacementSlots slots (else abort).
 ByteVector encode(const geometry::Placement& placement);

@@ -9,7 +9,7 @@
 namespace mdfs::format {
 namespace {
 
-constexpr std::uint64_t kKnownFlags = MDFS_INODE_IMAGE | MDFS_INODE_INLINE;
+constexpr std::uint64_t kKnownFlags = MDFS_INODE_IMAGE | MDFS_INODE_INLINE | MDFS_INODE_LEVEL;
 constexpr std::uint32_t kModeBits = S_IFMT | 07777;
 constexpr unsigned kMostLostDisks = 2;
 
@@ -33,6 +33,7 @@ Status check(const Inode& inode) {
   MDFS_FORMAT_REQUIRE((inode.flags & ~kKnownFlags) == 0, "inode.flags");
   MDFS_FORMAT_REQUIRE(inode.flags == 0 || inode.is_regular(), "inode.flags");
   MDFS_FORMAT_REQUIRE(!(inode.is_image() && inode.is_inline()), "inode.flags");
+  MDFS_FORMAT_REQUIRE(!inode.is_level() || inode.is_image(), "inode.flags");
   MDFS_FORMAT_REQUIRE(inode.size <= kMaxFileBytes, "inode.size");
   MDFS_FORMAT_REQUIRE(!inode.is_inline() || inode.size <= MDFS_MAX_INLINE, "inode.size");
   MDFS_FORMAT_REQUIRE(inode.stored_bytes <= kMaxFileBytes, "inode.stored-bytes");

@@ -43,6 +43,8 @@ struct Inode {
   bool is_regular() const;
   bool is_symlink() const;
   bool is_image() const { return (flags & MDFS_INODE_IMAGE) != 0; }
+  // The samples of a level, which can be made again. Levels of older volumes lack the flag.
+  bool is_level() const { return (flags & MDFS_INODE_LEVEL) != 0; }
   bool is_inline() const { return (flags & MDFS_INODE_INLINE) != 0; }
   // Each extent has a second copy on another disk. Other protection is that of later versions.
   bool has_copies() const { return protection == 1 && group_members == 1; }

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/commit_nodes.h"
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -24,15 +26,42 @@ device::Disk* disk_of(std::span<device::Disk* const> disks, const format::Addres
   return address.disk < disks.size() ? disks[address.disk] : nullptr;
 }
 
-// All copies of one node. kCorrupt if none is good.
-Result<format::Node> read_copies(const format::CommitSlot& slot, const Wanted& wanted,
-                                 std::span<device::Disk* const> disks, std::uint32_t block_size, CommitNodes& nodes) {
+format::NodeExpectation expectation_of(const format::CommitSlot& slot, const Wanted& wanted) {
   format::NodeExpectation expectation;
   expectation.volume_uuid = slot.volume_uuid;
   expectation.pointer = wanted.pointer;
   expectation.level = wanted.level;
   expectation.lower = wanted.lower;
   expectation.upper = wanted.upper;
+  return expectation;
+}
+
+// The node below a branch of a node.
+Wanted below(const Wanted& wanted, const format::Node& node, std::size_t branch) {
+  const bool last = branch + 1 == node.branches.size();
+  // The first branch of a node may stand for anything smaller than its key.
+  return {node.branches[branch].pointer, static_cast<std::uint16_t>(node.level - 1),
+          branch == 0 ? wanted.lower : node.branches[branch].key, last ? wanted.upper : node.branches[branch + 1].key};
+}
+
+// The first good copy of one node.
+Result<format::Node> read_node(const format::CommitSlot& slot, const Wanted& wanted,
+                               std::span<device::Disk* const> disks, std::uint32_t block_size) {
+  AlignedBuffer buffer(MDFS_NODE_SIZE);
+  for (std::size_t copy = 0; copy < wanted.pointer.copies; ++copy) {
+    const format::Address& address = wanted.pointer.address[copy];
+    device::Disk* disk = disk_of(disks, address);
+    if (disk == nullptr || !device::read(*disk, address.block * block_size, buffer.bytes()).ok()) continue;
+    auto node = format::decode_node(buffer.bytes(), expectation_of(slot, wanted));
+    if (node.ok()) return node;
+  }
+  return Error{Errc::kCorrupt, "no good copy of a tree node"};
+}
+
+// All copies of one node. kCorrupt if none is good.
+Result<format::Node> read_copies(const format::CommitSlot& slot, const Wanted& wanted,
+                                 std::span<device::Disk* const> disks, std::uint32_t block_size, CommitNodes& nodes) {
+  const format::NodeExpectation expectation = expectation_of(slot, wanted);
   std::optional<format::Node> found;
   std::size_t good = 0;
   std::vector<std::size_t> bad;
@@ -75,19 +104,32 @@ Result<CommitNodes> read_commit_nodes(const format::CommitSlot& slot, std::span<
   while (!to_read.empty()) {
     const Wanted wanted = to_read.back();
     to_read.pop_back();
-    MDFS_TRY_ASSIGN(const format::Node node, read_copies(slot, wanted, disks, block_size, nodes));
+    MDFS_TRY_ASSIGN(format::Node node, read_copies(slot, wanted, disks, block_size, nodes));
     if (nodes.runs.size() > most) return Error{Errc::kCorrupt, "more tree nodes than the records of the commit cover"};
-    for (std::size_t i = 0; i < node.branches.size(); ++i) {
-      const format::Branch& branch = node.branches[i];
-      if (branch.pointer.birth != slot.generation) continue;
-      const bool last = i + 1 == node.branches.size();
-      // The first branch of a node may stand for anything smaller than its key.
-      to_read.push_back({branch.pointer, static_cast<std::uint16_t>(node.level - 1), i == 0 ? wanted.lower : branch.key,
-                         last ? wanted.upper : node.branches[i + 1].key});
-    }
+    for (std::size_t i = 0; i < node.branches.size(); ++i)
+      if (node.branches[i].pointer.birth == slot.generation) to_read.push_back(below(wanted, node, i));
+    std::move(node.items.begin(), node.items.end(), std::back_inserter(nodes.items));
     if (to_read.size() > most) return Error{Errc::kCorrupt, "more tree nodes than the records of the commit cover"};
   }
   return nodes;
+}
+
+Result<std::optional<ByteVector>> read_item(const format::CommitSlot& slot, std::span<device::Disk* const> disks,
+                                            std::uint32_t block_size, const format::Key& key) {
+  const format::Root& root = *slot.root(MDFS_ROOT_MAIN);
+  Wanted wanted{root.pointer, root.level};
+  for (;;) {
+    MDFS_TRY_ASSIGN(format::Node node, read_node(slot, wanted, disks, block_size));
+    if (node.is_leaf()) {
+      const auto item = std::find_if(node.items.begin(), node.items.end(),
+                                     [&](const format::LeafItem& one) { return one.key == key; });
+      return item == node.items.end() ? std::optional<ByteVector>() : std::optional(std::move(item->value));
+    }
+    const auto above = std::upper_bound(
+        node.branches.begin(), node.branches.end(), key,
+        [](const format::Key& wanted_key, const format::Branch& branch) { return wanted_key < branch.key; });
+    wanted = below(wanted, node, above == node.branches.begin() ? 0 : std::size_t(above - node.branches.begin() - 1));
+  }
 }
 
 Status repair_copies(std::span<const BadNodeCopy> copies, std::span<device::Disk* const> disks,

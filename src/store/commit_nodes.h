@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "base/result.h"
 #include "device/disk.h"
 #include "format/commit.h"
+#include "format/node.h"
 
 namespace mdfs::store {
 
@@ -23,6 +25,7 @@ struct BadNodeCopy {
 struct CommitNodes {
   std::vector<alloc::Run> runs;  // of all copies of all nodes that the commit wrote
   std::vector<BadNodeCopy> bad;
+  std::vector<format::LeafItem> items;  // of the leaves, in no order
 };
 
 // Reads every copy of every node whose birth is the commit's generation. disks[i] is disk i, null if absent; copies on
@@ -30,6 +33,11 @@ struct CommitNodes {
 // reads. Errors: kCorrupt (a node without a good copy; more nodes than the records cover).
 Result<CommitNodes> read_commit_nodes(const format::CommitSlot& slot, std::span<device::Disk* const> disks,
                                       std::uint32_t block_size);
+
+// The value of an item in the tree of the commit; absent: there is none. Reads one good copy of each node on the way,
+// whichever commit wrote it. Errors: kCorrupt (a node without a good copy).
+Result<std::optional<ByteVector>> read_item(const format::CommitSlot& slot, std::span<device::Disk* const> disks,
+                                            std::uint32_t block_size, const format::Key& key);
 
 // Overwrites the bad copies with the good ones. The caller flushes.
 Status repair_copies(std::span<const BadNodeCopy> copies, std::span<device::Disk* const> disks,

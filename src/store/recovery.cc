@@ -310,7 +310,7 @@ Result<Recovered> recover(std::vector<std::unique_ptr<device::Disk>> disks, std:
   recovered.winner = std::move(winner.slot);
   recovered.highest_generation = winner.highest_generation;
   recovered.awaited = std::move(winner.awaited);
-  recovered.bad_copies = std::move(winner.bad_copies);
+  recovered.damage = std::move(winner.damage);
   MDFS_TRY(take_table(candidates, recovered));
   MDFS_TRY(place(candidates, recovered));
   for (std::size_t i = 0; i < recovered.members.size(); ++i) {
@@ -374,8 +374,8 @@ Status make_present(const RecoveryWrites& recovery) {
   MDFS_TRY(flush_current(recovery.members));
   std::vector<device::Disk*> disks;
   for (MemberDisk& member : recovery.members) disks.push_back(member.healthy() ? member.disk.get() : nullptr);
-  MDFS_TRY(repair_copies(recovery.bad_copies, disks, recovery.label.block_size));
-  if (!recovery.bad_copies.empty()) MDFS_TRY(flush_current(recovery.members));
+  MDFS_TRY(repair(recovery.damage, disks, recovery.label.block_size));
+  if (!recovery.damage.empty()) MDFS_TRY(flush_current(recovery.members));
   format::CommitSlot committed = recovery.winner;
   committed.state = MDFS_SLOT_COMMITTED;
   const AlignedBuffer slot = encode_slot(committed);

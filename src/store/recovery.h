@@ -12,7 +12,7 @@
 #include "device/disk.h"
 #include "format/commit.h"
 #include "format/label.h"
-#include "store/commit_nodes.h"
+#include "store/commit_pieces.h"
 #include "store/labels.h"
 #include "store/members.h"
 #include "store/validation.h"
@@ -47,9 +47,9 @@ struct Recovered {
   // An absent disk takes part in a later commit that was begun on the present disks, and may hold it as committed. The
   // present disks are then current only as long as they keep their parts of that commit.
   bool may_be_older = false;
-  std::vector<BadNodeCopy> bad_copies;  // of the winner's nodes, to be repaired before it is finalized
-  std::optional<Error> unusable;        // the error of the newest slot, where an older commit was requested
-  format::Features features;            // of the winner and of all labels
+  CommitDamage damage;            // of the winner, to be repaired before it is finalized
+  std::optional<Error> unusable;  // the error of the newest slot, where an older commit was requested
+  format::Features features;      // of the winner and of all labels
 
   std::size_t healthy() const;
   std::size_t disks() const;    // without unused indexes
@@ -86,7 +86,7 @@ struct RecoveryWrites {
   std::vector<MemberDisk>& members;
   const format::Label& label;
   const format::CommitSlot& winner;
-  const std::vector<BadNodeCopy>& bad_copies;
+  const CommitDamage& damage;
 };
 
 // Flushes all healthy disks first, because their caches alone may hold what was read from them. Then writes the
@@ -94,7 +94,7 @@ struct RecoveryWrites {
 // Repairs labels that are damaged or have another table of members. To be called before the first write after recovery.
 Status make_present(const RecoveryWrites& recovery);
 inline Status make_present(Recovered& recovered) {
-  return make_present({recovered.members, recovered.label, recovered.winner, recovered.bad_copies});
+  return make_present({recovered.members, recovered.label, recovered.winner, recovered.damage});
 }
 
 }  // namespace mdfs::store

@@ -48,7 +48,7 @@ StoreImpl::StoreImpl(Recovered recovered, const StoreOptions& options, Environme
       label_(std::move(recovered.label)),
       policy_(chosen_policy(label_, options)),
       awaits_disks_(recovered.holds_still()),
-      bad_copies_(std::move(recovered.bad_copies)),
+      damage_(std::move(recovered.damage)),
       members_(with_slots(std::move(recovered.members))),
       disk_count_(static_cast<unsigned>(recovered.winner.space.size())),
       features_(recovered.features),
@@ -96,7 +96,7 @@ Status StoreImpl::begin_writing() {
     winner = last_commit_;
   }
   for (unsigned i = 0; i < disk_count_; ++i) disk_slot(i).forbid_writes(false);
-  const Status present = make_present({members_, label_, winner, bad_copies_});
+  const Status present = make_present({members_, label_, winner, damage_});
   if (present.ok()) {
     recovery_waits_ = false;
     return {};

@@ -235,9 +235,9 @@ class StoreImpl final : public Store, public Verifier {
   const StoreOptions options_;
   const format::Label label_;
   const geometry::AllocationPolicy policy_;
-  const bool awaits_disks_;                    // see Recovered::holds_still()
-  const std::vector<BadNodeCopy> bad_copies_;  // for begin_writing()
-  std::mutex recovery_mutex_;                  // of begin_writing(); only commit_mutex_ is taken inside
+  const bool awaits_disks_;    // see Recovered::holds_still()
+  const CommitDamage damage_;  // for begin_writing()
+  std::mutex recovery_mutex_;  // of begin_writing(); only commit_mutex_ is taken inside
   // One entry for each possible index. Entries never move, and each disk is a DiskSlot. State and table entry are
   // changed under writer_ and table_mutex_, and read under one of them.
   std::vector<MemberDisk> members_;

@@ -11,6 +11,7 @@
 #include <map>
 #include <set>
 
+#include "base/checked.h"
 #include "store/checksum_records.h"
 
 namespace mdfs::store {
@@ -22,7 +23,7 @@ using format::CommitSlot;
 struct Validity {
   bool valid = false;                  // as far as the disks that are here can tell
   std::vector<std::uint16_t> awaited;  // that must be here to tell
-  std::vector<BadNodeCopy> bad_copies;
+  CommitDamage damage;
   std::string disk, why;  // that contradicts a commit that is not valid
 };
 
@@ -100,8 +101,14 @@ bool covered(const ChecksumRecord& record, const std::vector<alloc::Run>& runs, 
   });
 }
 
-// Are all of these records of nodes that have a good copy elsewhere? Then the bad copies of the commit's nodes are
-// kept.
+alloc::Run run_of(const ChecksumRecord& record, std::uint32_t block_size) {
+  const std::uint64_t first = record.offset() / block_size;
+  const std::uint64_t end = ceil_div(record.offset() + record.bytes(), std::uint64_t{block_size});
+  return {record.disk, first, static_cast<std::uint32_t>(end - first)};
+}
+
+// Are all of these records of nodes and pieces of data that have a good copy elsewhere? Then what is bad
+// is kept.
 bool excused(const std::vector<Candidate>& candidates, const CommitSlot& slot, const std::vector<ChecksumRecord>& bad,
              Validity& validity) {
   const std::uint32_t block_size = candidates.front().labels.label->block_size;
@@ -110,11 +117,15 @@ bool excused(const std::vector<Candidate>& candidates, const CommitSlot& slot, c
     if (takes_part(candidate, slot)) disks[candidate.labels.label->disk_index] = candidate.disk.get();
   auto nodes = read_commit_nodes(slot, disks, block_size);
   if (!nodes.ok()) return false;
+  std::vector<alloc::Run> bad_runs;
+  for (const ChecksumRecord& record : bad) bad_runs.push_back(run_of(record, block_size));
+  PiecesElsewhere pieces = pieces_good_elsewhere(slot, std::move(nodes->items), bad_runs, disks, block_size);
+  nodes->runs.insert(nodes->runs.end(), pieces.runs.begin(), pieces.runs.end());
   const std::vector<alloc::Run> runs = alloc::merged(std::move(nodes->runs));
   if (!std::all_of(bad.begin(), bad.end(),
                    [&](const ChecksumRecord& record) { return covered(record, runs, block_size); }))
     return false;
-  validity.bad_copies = std::move(nodes->bad);
+  validity.damage = {std::move(nodes->bad), std::move(pieces.bad)};
   return true;
 }
 
@@ -204,7 +215,7 @@ Result<Winner> find_winner(const std::vector<Candidate>& candidates, std::option
       winner.highest_generation = std::max(winner.highest_generation, slot.generation);
   winner.slot = *chosen->second.slot;
   winner.awaited = std::move(chosen->second.validity.awaited);
-  winner.bad_copies = std::move(chosen->second.validity.bad_copies);
+  winner.damage = std::move(chosen->second.validity.damage);
   winner.dropped = std::move(found.dropped);
   std::erase_if(winner.dropped, [&](const auto& one) { return one.slot.generation <= winner.slot.generation; });
   return winner;

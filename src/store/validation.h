@@ -11,7 +11,7 @@
 #include "base/result.h"
 #include "device/disk.h"
 #include "format/commit.h"
-#include "store/commit_nodes.h"
+#include "store/commit_pieces.h"
 #include "store/labels.h"
 
 namespace mdfs::store {
@@ -39,8 +39,8 @@ struct Winner {
   // Indexes of participants that are absent, cannot be read, or hold an older state than they should. Empty unless the
   // commit relies on its checksum records alone; these disks then decide whether it is complete.
   std::vector<std::uint16_t> awaited;
-  std::vector<BadNodeCopy> bad_copies;  // of nodes that the commit wrote, each with another good copy
-  std::vector<DroppedCommit> dropped;   // of higher generations
+  CommitDamage damage;                 // of what the commit wrote; all of it has another good copy
+  std::vector<DroppedCommit> dropped;  // of higher generations
 };
 
 // Finds the winning commit. A commit with a committed slot on any disk is valid. A commit with checksum records is
@@ -48,12 +48,11 @@ struct Winner {
 // commit validate it under these conditions:
 // - every participating disk is present, and holds the commit's slot, or its parent's slot, or matches a record;
 // - no participating disk has later commits without it;
-// - every record matches. A mismatch is excused if the record covers only nodes with another good copy, on a disk
-//   that holds the slot.
+// - every record matches. A mismatch on a disk that holds the slot is excused if the record covers only nodes and
+//   pieces of data that have another good copy.
 // The valid commit of the highest generation wins, or a newer one that is incomplete on no present disk (`awaited`).
-// Reads at most the blocks of the records and the nodes that they cover. Errors: kFork (two of one generation),
-// kCorrupt (none).
-// With `generation` that commit wins instead, if it is among them.
+// Reads at most the blocks of the records, the nodes that they cover, and what commit_pieces.h reads. Errors: kFork
+// (two of one generation), kCorrupt (none). With `generation` that commit wins instead, if it is among them.
 Result<Winner> find_winner(const std::vector<Candidate>& candidates, std::optional<std::uint64_t> generation = {});
 
 // The valid commit of the highest generation below the newest: a rollback without a number takes it. kNotFound if there

@@ -114,7 +114,7 @@ Status VolumeImpl::put_levels(Change& change, Ino ino, std::uint64_t size_bytes,
     format::Inode level;
     level.mode = S_IFREG;
     level.links = 1;
-    level.flags = MDFS_INODE_IMAGE;
+    level.flags = MDFS_INODE_IMAGE | MDFS_INODE_LEVEL;
     level.size = geometry.size_bytes();
     level.atime_ns = level.mtime_ns = level.ctime_ns = level.btime_ns = change.now_ns;
     level.data_generation = transaction.generation();

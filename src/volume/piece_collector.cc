@@ -11,6 +11,7 @@
 #include "format/cell_parts.h"
 #include "format/extent_copies.h"
 #include "format/file_cell.h"
+#include "format/geometry_item.h"
 #include "format/strip.h"
 #include "volume/records.h"
 
@@ -45,8 +46,7 @@ Result<std::optional<format::ExtentTableShape>> PieceCollector::shape_of(std::ui
   if (!item) return std::optional<format::ExtentTableShape>();  // deleted meanwhile
   MDFS_TRY_ASSIGN(const geometry::Geometry geometry, read_geometry(store_, object));
   shape_object_ = object;
-  shape_ = format::ExtentTableShape{static_cast<std::uint8_t>(geometry.codec),
-                                    static_cast<std::uint32_t>(geometry.extent_bytes())};
+  shape_ = format::table_shape(geometry);
   return shape_;
 }
 

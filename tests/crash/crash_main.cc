@@ -48,6 +48,8 @@ void add_to(CLI::App& app, Arguments& arguments) {
   app.add_option("--kills", arguments.run.kill_every,
                  "every so-many-th state of a killed daemon is mounted and cut again; 0: none")
       ->capture_default_str();
+  app.add_option("--rot", arguments.run.rot_every,
+                 "with --protected: at every so-many-th kill a byte of a write of the newest commit is spoiled");
   app.add_option("--absent", arguments.run.absent_every,
                  "every so-many-th state is mounted without each disk in turn, and then with all; 0: none")
       ->capture_default_str();
@@ -136,7 +138,8 @@ std::string again(const Arguments& arguments, const Sequence& sequence) {
       "./dev crash --disks {} --seed {} --cuts {} --nested {} --kills {} --absent {} --again {}{}{} --ops '{}'",
       options.disks, options.seed, few_cuts(arguments, sequence) ? "few" : "many", options.depth - 1,
       options.kill_every, options.absent_every, options.kill_again_every,
-      (options.spoiled ? std::string(" --spoiled") : std::string()) + (options.is_protected ? " --protected" : ""),
+      (options.spoiled ? std::string(" --spoiled") : std::string()) + (options.is_protected ? " --protected" : "") +
+          (options.rot_every > 0 ? fmt::format(" --rot {}", options.rot_every) : std::string()),
       arguments.failing_every > 0 ? fmt::format(" --failing {}", arguments.failing_every) : "", sequence.text);
 }
 

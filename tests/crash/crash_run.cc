@@ -107,6 +107,34 @@ void spoil_nodes(device::MemoryDisk& disk) {
   }
 }
 
+// A byte of the number-th write of the newest commit, counted round, if its checksum records alone prove that commit.
+// Describes it; "": there is none.
+std::string spoil_newest_commit(const MemoryDisks& disks, std::uint64_t number) {
+  std::optional<format::CommitSlot> newest;
+  bool is_committed = false;
+  for (const auto& disk : disks)
+    for (const format::CommitSlot& slot : store::read_labels(*disk).slots) {
+      if (newest && slot.generation < newest->generation) continue;
+      if (!newest || slot.generation > newest->generation) is_committed = false;
+      newest = slot;
+      is_committed = is_committed || slot.state == MDFS_SLOT_COMMITTED;
+    }
+  if (!newest || is_committed) return "";
+  // But pages of the map of free space, which have one copy.
+  std::erase_if(newest->checksum_records, [&](const format::ChecksumRecord& record) {
+    const auto label = store::read_labels(*disks[record.disk]).label;
+    return !label || record.offset() < store::layout_of(*label).first_usable() * label->block_size;
+  });
+  if (newest->checksum_records.empty()) return "";
+  const format::ChecksumRecord& record = newest->checksum_records[number % newest->checksum_records.size()];
+  const std::uint64_t offset = record.offset() + number * 1009 % record.bytes();
+  ByteVector byte(1);
+  disks[record.disk]->peek(offset, byte);
+  byte[0] ^= std::byte{4};
+  disks[record.disk]->poke(offset, byte);
+  return "byte " + std::to_string(offset) + " of disk " + std::to_string(record.disk) + " spoiled";
+}
+
 }  // namespace
 
 MemoryDisks make_base_disks(const RunOptions& options) {
@@ -186,10 +214,20 @@ std::string try_operations(const std::vector<Operation>& operations, const Memor
   });
   std::uint64_t kills = 0;
   bounds.torn = false;
-  if (options.kill_every > 0)
+  if (options.kill_every > 0 || options.rot_every > 0)
     device::for_each_kill(pointers(mounted), events, bounds, [&](device::Kill kill) {
-      if (kills++ % options.kill_every != 0) return true;
       const Progress progress = progress_at(events, kill.position);
+      ++kills;
+      if (options.rot_every > 0 && kills % options.rot_every == 0) {
+        const MemoryDisks spoiled = clone(kill.seen);
+        const std::string what = spoil_newest_commit(spoiled, kills / options.rot_every);
+        if (!what.empty() && judged.is_new(spoiled, progress, false)) {
+          const std::string wrong = judge(spoiled, history, progress, {}, options.seed + 6);
+          if (!wrong.empty()) ++lost;
+          note(kill.position, "killed (" + kill.text + "), " + what, progress, wrong);
+        }
+      }
+      if (options.kill_every == 0 || (kills - 1) % options.kill_every != 0) return true;
       // Every second time a disk is late as well.
       const int absent = kills % 2 == 0 ? static_cast<int>(kills / 2 % kill.seen.size()) : -1;
       Boot boot{std::move(kill.seen), std::move(kill.durable), std::move(kill.in_cache), absent,

@@ -37,6 +37,8 @@ struct RunOptions {
   unsigned absent_every = 0;
   unsigned kill_every = 0;
   unsigned kill_again_every = 0;
+  // At every so-many-th kill a byte of one write of the newest commit is spoiled; needs is_protected.
+  unsigned rot_every = 0;
   device::CutBounds boot_bounds{0, 3, 6, 2, 1, false};
   std::optional<Failure> failure;
   // All images have second copies, and every state is also read without each disk in turn. Three disks and more.

@@ -44,10 +44,11 @@ std::vector<device::Disk*> labelled(const MemoryDisks& disks) {
 namespace {
 
 // A cut may leave a label or a commit slot that was being written; the others are there.
-// Of a commit that is not finalized yet one copy of a node may be missing.
+// Of a commit that is not finalized yet one copy of a node or of data may be missing.
 bool is_expected(store::FindingId id, bool raw, bool finalized) {
-  const bool half_written = id == store::FindingId::kLabelDamaged || id == store::FindingId::kCommitSlotMissing ||
-                            (id == store::FindingId::kNodeCopyDamaged && !finalized);
+  const bool half_written =
+      id == store::FindingId::kLabelDamaged || id == store::FindingId::kCommitSlotMissing ||
+      ((id == store::FindingId::kNodeCopyDamaged || id == store::FindingId::kPieceDamaged) && !finalized);
   return store::info(id).severity == store::Severity::kNote || (raw && half_written);
 }
 

@@ -5,6 +5,7 @@
 #include "format/cell_copies.h"
 #include "format/extent_copies.h"
 #include "format/file_cell.h"
+#include "format/geometry_item.h"
 #include "format/strip.h"
 #include "mdfs/ondisk.h"
 
@@ -70,8 +71,7 @@ Result<bool> free_some_data(store::Transaction& transaction, std::uint64_t objec
   if (!geometry) transaction.erase({object, MDFS_KIND_INLINE, 0});
   MDFS_TRY_ASSIGN(const auto items, transaction.scan({object, kind, 0}, {object, kind, UINT64_MAX}, items_at_once));
   format::ExtentTableShape shape;
-  if (geometry)
-    shape = {static_cast<std::uint8_t>(geometry->codec), static_cast<std::uint32_t>(geometry->extent_bytes())};
+  if (geometry) shape = format::table_shape(*geometry);
   for (const store::Item& item : items) {
     if (geometry) {
       MDFS_TRY(free_page(transaction, item, shape, block_size));

@@ -271,7 +271,7 @@ void ItemChecker::geometry(const Key& key, ConstBytes value) {
   if (!decoded.ok()) return give_up(FindingId::kContentMissing, decoded.error().where);
   current_.geometry = std::move(*decoded);
   geometry::Geometry& geometry = *current_.geometry;
-  current_.shape = {static_cast<std::uint8_t>(geometry.codec), static_cast<std::uint32_t>(geometry.extent_bytes())};
+  current_.shape = format::table_shape(geometry);
   const std::uint64_t steps = ceil_div(inode.size, geometry.slab_bytes());
   if (geometry.shape[0] == steps || !inode.is_image()) return;
   report(FindingId::kImageSize,

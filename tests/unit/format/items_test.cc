@@ -379,7 +379,9 @@ TEST(InodeTest, EachCheckIsReportedByItsName) {
   EXPECT_EQ(with([](Inode&) {}), "");
   EXPECT_EQ(with([](Inode& i) { i.mode = 0644; }), "inode.mode");
   EXPECT_EQ(with([](Inode& i) { i.mode |= 1u << 20; }), "inode.mode");
-  EXPECT_EQ(with([](Inode& i) { i.flags = 4; }), "inode.flags");
+  EXPECT_EQ(with([](Inode& i) { i.flags = 8; }), "inode.flags");
+  EXPECT_EQ(with([](Inode& i) { i.flags = MDFS_INODE_IMAGE | MDFS_INODE_LEVEL; }), "");
+  EXPECT_EQ(with([](Inode& i) { i.flags = MDFS_INODE_LEVEL; }), "inode.flags");
   EXPECT_EQ(with([](Inode& i) { i.flags = 3; }), "inode.flags");
   EXPECT_EQ(with([](Inode& i) { i.size = UINT64_MAX; }), "inode.size");
   EXPECT_EQ(with([](Inode& i) { i.parent = 1; }), "inode.parent");
