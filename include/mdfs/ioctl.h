@@ -272,7 +272,9 @@ struct mdfs_ioc_disks {
     uint64_t read_errors, write_errors, flush_errors;           /* requests that failed */
     uint64_t checksum_errors;                                   /* pieces that did not match their checksum */
     uint64_t repaired;                                          /* rewritten copies of metadata */
-    uint64_t reserved;
+    /* Of the reads of the last seconds: the time for a byte over the median of the other disks, in percent. 100 as well
+     * where it is less than 300, or where too little was read. */
+    uint64_t slowness_percent;
   } disks[MDFS_IOC_MAX_DISKS];
 };
 

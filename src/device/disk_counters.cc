@@ -30,6 +30,7 @@ void DiskCounters::reset() {
   for (auto* counter : {&reads, &writes, &flushes, &read_bytes, &written_bytes, &read_errors, &write_errors,
                         &flush_errors, &checksum_errors, &repaired})
     *counter = 0;
+  pace.reset();
 }
 
 }  // namespace mdfs::device

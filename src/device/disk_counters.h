@@ -8,6 +8,7 @@
 #include <string>
 
 #include "device/disk.h"
+#include "device/read_pace.h"
 
 namespace mdfs::device {
 
@@ -20,6 +21,7 @@ struct DiskCounters {
   std::atomic<std::uint64_t> repaired{0};         // rewritten copies
   std::atomic<std::uint64_t> waiting{0};          // requests that have not ended, with their bytes
   std::atomic<std::uint64_t> waiting_bytes{0};
+  ReadPace pace;
 
   void ended(const Io& io, bool ok);
   void reset();  // all to zero but what waits

@@ -225,7 +225,7 @@ mdfs_ioc_disks to_ioc_disks(const std::vector<volume::DiskStatistic>& disks, std
                     disk.written_bytes,  errors.since_ns,
                     errors.read_errors,  errors.write_errors,
                     errors.flush_errors, errors.checksum_errors,
-                    errors.repaired,     0};
+                    errors.repaired,     static_cast<std::uint64_t>(disk.slowness * 100)};
   }
   return out;
 }

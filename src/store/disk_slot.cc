@@ -103,6 +103,8 @@ void DiskSlot::ended(device::Io& io) {
   io.done = pending->done;
   io.context = pending->context;
   if (pending->remembered) pending->slot->unflushed_.note(io.offset, io.bytes(), io.status.ok(), pending->crc32c);
+  if (io.op == device::Op::kRead)
+    pending->slot->counters_.pace.end(device::ReadPace::now_ns(), io.bytes(), io.status.ok());
   pending->slot->counters_.waiting.fetch_sub(1, std::memory_order_relaxed);
   pending->slot->counters_.waiting_bytes.fetch_sub(io.bytes(), std::memory_order_relaxed);
   --pending->slot->users_;
@@ -150,6 +152,7 @@ void DiskSlot::pass_on(std::span<device::Io* const> batch, Writes writes) {
     io->context = pending;
     io->counters = &counters_;
     io->done = ended;
+    if (io->op == device::Op::kRead) counters_.pace.begin(device::ReadPace::now_ns());
     counters_.waiting.fetch_add(1, std::memory_order_relaxed);
     counters_.waiting_bytes.fetch_add(io->bytes(), std::memory_order_relaxed);
   }

@@ -80,10 +80,12 @@ Status DiskStatistics::save() {
 std::vector<DiskStatistic> DiskStatistics::now() const {
   const std::lock_guard lock(mutex_);
   std::vector<DiskStatistic> all;
+  std::vector<std::optional<double>> paces(before_.size());
   for (unsigned i = 0; i < before_.size(); ++i) {
     DiskStatistic& disk = all.emplace_back();
     disk.errors = errors_of(i);
     const device::DiskCounters* counters = store_.counters(i);
+    if (counters != nullptr) paces[i] = counters->pace.ns_per_byte(device::ReadPace::now_ns());
     if (counters == nullptr || disk.errors.disk_uuid.is_nil()) continue;
     disk.reads = counters->reads;
     disk.writes = counters->writes;
@@ -91,6 +93,8 @@ std::vector<DiskStatistic> DiskStatistics::now() const {
     disk.read_bytes = counters->read_bytes;
     disk.written_bytes = counters->written_bytes;
   }
+  const std::vector<double> slow = device::slowness(paces);
+  for (std::size_t i = 0; i < all.size(); ++i) all[i].slowness = slow[i];
   return all;
 }
 

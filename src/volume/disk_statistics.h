@@ -18,6 +18,7 @@ struct DiskStatistic {
   std::uint64_t reads = 0, writes = 0, flushes = 0;  // since the mount, as the next two
   std::uint64_t read_bytes = 0, written_bytes = 0;
   format::DiskErrors errors;  // since they were set to zero
+  double slowness = 1;        // of its reads lately, as device::slowness() says
 };
 
 inline format::Key disk_errors_key(std::uint64_t disk) { return {MDFS_OBJECT_VOLUME, MDFS_KIND_DISK_ERRORS, disk}; }

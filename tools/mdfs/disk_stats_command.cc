@@ -42,7 +42,8 @@ std::string json_text(const mdfs_ioc_disks& disks, const mdfs_ioc_volume& volume
                              {"write_errors", disk.write_errors},
                              {"flush_errors", disk.flush_errors},
                              {"checksum_errors", disk.checksum_errors},
-                             {"repaired", disk.repaired}});
+                             {"repaired", disk.repaired},
+                             {"slowness", static_cast<double>(disk.slowness_percent) / 100}});
   }
   return dump_json(json);
 }
@@ -54,6 +55,9 @@ void print_text(const mdfs_ioc_disks& disks, const mdfs_ioc_volume& volume) {
     print_out("disk {}{}{}\n", i, path.empty() ? "" : ": ", printable(path));
     print_out("  since the mount: {} reads of {}, {} writes of {}, {} flushes\n", disk.reads,
               format_size(disk.read_bytes), disk.writes, format_size(disk.written_bytes), disk.flushes);
+    if (disk.slowness_percent > 100)
+      print_out("  lately: reads took {:.1f} times as long as on the other disks\n",
+                static_cast<double>(disk.slowness_percent) / 100);
     print_out(
         "  since {:%Y-%m-%d %H:%M}: errors reading {}, writing {}, flushing {}, checksums {}; {} copies repaired\n",
         fmt::localtime(static_cast<std::time_t>(disk.since_ns / 1'000'000'000)), disk.read_errors, disk.write_errors,

@@ -79,8 +79,11 @@ nlohmann::ordered_json zones_json(const DiskOccupation& disk) {
           {"imbalance", imbalance(shares)}};
 }
 
-std::vector<std::string> warnings_of(const mdfs_ioc_volume& volume, const std::vector<DiskOccupation>& disks) {
+std::vector<std::string> warnings_of(const std::string& path, const mdfs_ioc_volume& volume,
+                                     const std::vector<DiskOccupation>& disks) {
   std::vector<std::string> all = moved_disks(volume);
+  if (const auto counted = disk_counters(path); counted.ok())
+    for (std::string& line : slow_disks(volume, *counted)) all.push_back(std::move(line));
   for (std::string& line : fullness_warnings(disks)) all.push_back(std::move(line));
   return all;
 }
@@ -111,7 +114,7 @@ std::string json_text(const std::string& path, const mdfs_ioc_volume& volume, co
                    {"hits", volume.cache_hits},
                    {"misses", volume.cache_misses}};
   json["imbalance"] = imbalance(disk_shares(disks));
-  json["warnings"] = warnings_of(volume, disks);
+  json["warnings"] = warnings_of(path, volume, disks);
   const auto balancing = balancing_json(path);
   json["balancing"] = balancing ? nlohmann::ordered_json::parse(*balancing) : nlohmann::ordered_json();
   const auto protecting = protecting_json(path);
@@ -163,7 +166,7 @@ void print_text(const std::string& path, const mdfs_ioc_volume& volume, const st
   const std::vector<std::string> wrong = all_errors(volume, path);
   if (volume.read_only != 0 && wrong.empty()) print_out("  read-only: {}\n", shown(volume.read_only_reason));
   for (const std::string& error : wrong) print_out("  error: {}\n", error);
-  for (const std::string& warning : warnings_of(volume, disks)) print_out("  warning: {}\n", warning);
+  for (const std::string& warning : warnings_of(path, volume, disks)) print_out("  warning: {}\n", warning);
   print_out("  policy: {}\n", policy_name(volume.policy));
   print_out("  cache: {} of {} used, {} not yet written, {} hits, {} misses\n", format_size(volume.cache_bytes),
             format_size(volume.cache_budget_bytes), format_size(volume.cache_dirty_bytes), volume.cache_hits,

@@ -146,4 +146,19 @@ std::vector<std::string> disk_errors(const mdfs_ioc_volume& volume, const mdfs_i
   return all;
 }
 
+std::vector<std::string> slow_disks(const mdfs_ioc_volume& volume, const mdfs_ioc_disks& counted) {
+  std::vector<std::string> all;
+  const std::uint32_t count = std::min<std::uint32_t>(volume.disk_count, MDFS_IOC_MAX_DISKS);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint64_t percent = counted.disks[i].slowness_percent;
+    if (percent <= 100) continue;
+    all.push_back(fmt::format("disk {} ({}) is slow: reads take {:.1f} times as long as on the others{}", i,
+                              shown(volume.disks[i].name), static_cast<double>(percent) / 100,
+                              (volume.flags & MDFS_VOLUME_COPIES) != 0
+                                  ? ", so what has two copies is read elsewhere; unless its kind is slower, replace it"
+                                  : "; unless its kind is slower, replace it"));
+  }
+  return all;
+}
+
 }  // namespace mdfs::tools

@@ -13,5 +13,7 @@ namespace mdfs::tools {
 std::vector<std::string> volume_errors(const mdfs_ioc_volume& volume);
 // Messages about disks whose error counts have not been set to zero.
 std::vector<std::string> disk_errors(const mdfs_ioc_volume& volume, const mdfs_ioc_disks& counted);
+// Messages about disks that are much slower than the others at the moment.
+std::vector<std::string> slow_disks(const mdfs_ioc_volume& volume, const mdfs_ioc_disks& counted);
 
 }  // namespace mdfs::tools

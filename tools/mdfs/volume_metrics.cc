@@ -84,6 +84,9 @@ std::string metrics_text(const mdfs_ioc_volume& volume, const mdfs_ioc_disks& co
                [&](std::uint32_t i) { return volume.disks[i].blocks * block; });
   out.of_disks("disk_free_bytes", "gauge", "Free on the disk.",
                [&](std::uint32_t i) { return volume.disks[i].free_blocks * block; });
+  out.of_disks("disk_read_slowness_percent", "gauge",
+               "Time of reads over the median of the other disks; 100 below 300.",
+               [&](std::uint32_t i) { return counted.disks[i].slowness_percent; });
   struct Counter {
     std::string_view name, help;
     std::function<std::uint64_t(std::uint32_t)> value;

@@ -135,7 +135,7 @@ Status LoadOperation::look_up(Fetch& fetch, bool fresh) {
     return {};
   }
   MDFS_TRY_ASSIGN(format::CellPieces cell, core_.extent_map.cell_pieces(object_, fetch.block->key.index));
-  if (!(cell == fetch.cell)) fetch.bad_first = fetch.bad_copy = 0;
+  if (!(cell == fetch.cell)) fetch.bad_first = fetch.bad_copy = fetch.prefers_copies = 0;
   fetch.cell = std::move(cell);
   return {};
 }
@@ -175,20 +175,49 @@ std::uint64_t LoadOperation::bytes_to_read(const Fetch& fetch) const {
   return bytes;
 }
 
+// False: damage.
+bool LoadOperation::is_on_disks(const format::Runs& runs) const {
+  return runs.size() == 1 && runs.front().disk < core_.store.disk_count();
+}
+
+void LoadOperation::add_extent(Fetch& fetch, std::vector<Choice>& choices, std::vector<PieceToRead>& pieces) const {
+  const StoredExtent& record = fetch.extent.record;
+  if (!is_on_disks(record.runs) || !is_on_disks(record.copy)) return;
+  choices.push_back({&fetch, 0});
+  pieces.push_back({&record, bytes_to_read(fetch)});
+}
+
+void LoadOperation::add_cell(Fetch& fetch, std::vector<Choice>& choices, std::vector<PieceToRead>& pieces,
+                             std::deque<format::CellPart>& parts) const {
+  std::uint32_t wanted = 0;
+  for (const std::uint32_t part : fetch.parts) wanted |= 1u << part;
+  for (format::CellPart& part : format::cell_parts(fetch.cell.first, fetch.cell.copy, object_.block_size)) {
+    if (!is_on_disks(part.bytes.runs) || !is_on_disks(part.bytes.copy)) continue;
+    const std::uint32_t all = ~std::uint32_t{0} >> (32 - part.bytes.runs.front().blocks) << part.first;
+    if ((all & wanted) == 0) continue;
+    choices.push_back({&fetch, all});
+    parts.push_back(std::move(part));
+    const auto blocks = static_cast<std::uint64_t>(std::popcount(all & wanted));
+    pieces.push_back({&parts.back().bytes, blocks * object_.block_size});
+  }
+}
+
 void LoadOperation::prefer_pieces() {
-  std::vector<Fetch*> choices;
+  std::vector<Choice> choices;
   std::vector<PieceToRead> pieces;
+  std::deque<format::CellPart> parts;
   for (const std::unique_ptr<Fetch>& fetch : fetches_) {
-    const StoredExtent& record = fetch->extent.record;
-    if (!fetch->status.ok() || fetch->tries > 0 || !record.is_contiguous() || record.copy.size() != 1) continue;
-    if (record.runs.front().disk >= core_.store.disk_count() || record.copy.front().disk >= core_.store.disk_count())
-      continue;  // damage
-    choices.push_back(fetch.get());
-    pieces.push_back({&record, bytes_to_read(*fetch)});
+    if (!fetch->status.ok() || fetch->tries > 0) continue;
+    if (object_.is_image())
+      add_extent(*fetch, choices, pieces);
+    else if (fetch->cell.has_copies())
+      add_cell(*fetch, choices, pieces, parts);
   }
   if (choices.empty()) return;
   const std::uint64_t absent = core_.absent_disks.load(std::memory_order_relaxed) | core_.zeroed_disks;
-  std::vector<double> queued;
+  const std::int64_t now_ns = device::ReadPace::now_ns();
+  std::vector<DiskToRead> disks;
+  std::vector<std::optional<double>> paces;
   for (unsigned disk = 0; disk < core_.store.disk_count(); ++disk) {
     const device::DiskCounters* const counters = core_.store.disk(disk).counters();
     const std::uint64_t bytes = counters == nullptr
@@ -196,10 +225,19 @@ void LoadOperation::prefer_pieces() {
                                     : counters->waiting_bytes.load(std::memory_order_relaxed) +
                                           kRequestBytes * counters->waiting.load(std::memory_order_relaxed);
     const bool is_lost = disk < MDFS_MAX_DISKS && (absent >> disk & 1) != 0;
-    queued.push_back(is_lost ? std::numeric_limits<double>::infinity() : static_cast<double>(bytes));
+    disks.push_back({is_lost ? std::numeric_limits<double>::infinity() : static_cast<double>(bytes), 1});
+    paces.push_back(counters == nullptr || is_lost ? std::nullopt : counters->pace.ns_per_byte(now_ns));
   }
-  const std::vector<bool> chosen = choose_pieces(pieces, queued);
-  for (std::size_t i = 0; i < choices.size(); ++i) choices[i]->prefers_copy = chosen[i];
+  const std::vector<double> slow = device::slowness(paces);
+  for (std::size_t disk = 0; disk < disks.size(); ++disk) disks[disk].slowness = slow[disk];
+  const std::vector<bool> chosen = choose_pieces(pieces, disks);
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    if (!chosen[i]) continue;
+    if (choices[i].blocks == 0)
+      choices[i].fetch->prefers_copy = true;
+    else
+      choices[i].fetch->prefers_copies |= choices[i].blocks;
+  }
 }
 
 bool LoadOperation::may_retry(const Fetch& fetch, const Error& error) const {
@@ -231,7 +269,7 @@ void LoadOperation::begin(bool fresh) {
     fetch.pending = 0;
     fetch.status = look_up(fetch, fresh);
   }
-  if (object_.is_image()) prefer_pieces();
+  prefer_pieces();
   for (std::uint32_t i = 0; i < fetches_.size(); ++i) {
     if (!fetches_[i]->status.ok()) continue;
     choose_piece(*fetches_[i]);
@@ -336,8 +374,10 @@ std::optional<format::BlockPlace> LoadOperation::choose_block(const Fetch& fetch
   const auto is_good = [&](const format::BlockPlace& place, std::uint32_t bad) {
     return (bad >> block & 1) == 0 && (away >> place.address.disk & 1) == 0;
   };
-  if (is_good(*first, fetch.bad_first)) return first;
-  return is_good(*copy, fetch.bad_copy) || is_zeroed(first->address.disk) ? copy : first;
+  const bool first_good = is_good(*first, fetch.bad_first), copy_good = is_good(*copy, fetch.bad_copy);
+  if ((fetch.prefers_copies >> block & 1) != 0 && copy_good) return copy;
+  if (first_good) return first;
+  return copy_good || is_zeroed(first->address.disk) ? copy : first;
 }
 
 void LoadOperation::prepare_cell(std::uint32_t number, std::vector<Segment>& segments) {

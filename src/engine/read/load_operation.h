@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "engine/core.h"
+#include "engine/read/piece_choice.h"
 #include "engine/read/want.h"
 #include "engine/requests.h"
+#include "format/cell_parts.h"
 
 namespace mdfs::engine {
 
@@ -23,6 +25,7 @@ struct Fetch {
   const MappedExtent* kept = nullptr;  // the record to use instead of a look-up
   bool as_frame = false;               // the block gets the record's frame as it is stored
   bool prefers_copy = false;           // the first try reads the copy
+  std::uint32_t prefers_copies = 0;    // the same of blocks of a file (bit i: block i of the cell)
   unsigned tries = 0;                  // failed ones
   bool found_damage = false;           // in one of them, not only absent disks
   // What failed tries have found: disks, a bit each, of which a request failed; pieces of the extent, or of its parts
@@ -52,12 +55,11 @@ struct Fetch {
 
 // Looks records up, submits all requests, and finishes each cache block as its bytes arrive, on the caller's thread and
 // on the decoding threads. After a checksum mismatch the operation looks the record up again and reads once more,
-// because the extent may have moved meanwhile. A second mismatch is damage. Of an extent with a second copy that copy
-// is read whose disk is idle first, after any error the other one, and then the first one once more; what has failed is
-// repaired in the background.
-// run() waits. start() does not wait; keep() then holds all that must outlive the caller, the barrier included. A
-// caller of run() that is stopped leaves, and the operation continues as after start(): the disks still fill its
-// memory.
+// because the extent may have moved meanwhile. A second mismatch is damage. Of an extent or block with a second copy
+// that copy is read whose disk is idle first, after any error the other one, and then the first one once more; what has
+// failed is repaired in the background. run() waits. start() does not wait; keep() then holds all that must outlive the
+// caller, the barrier included. A caller of run() that is stopped leaves, and the operation continues as after start():
+// the disks still fill its memory.
 class LoadOperation : public std::enable_shared_from_this<LoadOperation> {
  public:
   LoadOperation(Core& core, OpenObject& object, const Loaded* loaded);
@@ -86,6 +88,16 @@ class LoadOperation : public std::enable_shared_from_this<LoadOperation> {
   void forget_zeroed(format::StoredExtent& record) const;
   // Of all first tries: prefers pieces on the disks that are idle first.
   void prefer_pieces();
+  // What there is to choose from: the extent, or the blocks of the cell that lie together in both pieces.
+  struct Choice {
+    Fetch* fetch = nullptr;
+    std::uint32_t blocks = 0;  // 0: the extent
+  };
+  void add_extent(Fetch& fetch, std::vector<Choice>& choices, std::vector<PieceToRead>& pieces) const;
+  // `parts` keeps what the pieces point to.
+  void add_cell(Fetch& fetch, std::vector<Choice>& choices, std::vector<PieceToRead>& pieces,
+                std::deque<format::CellPart>& parts) const;
+  bool is_on_disks(const format::Runs& runs) const;
   // To be read of each piece of the extent.
   std::uint64_t bytes_to_read(const Fetch& fetch) const;
   // Can another try succeed?
@@ -95,7 +107,7 @@ class LoadOperation : public std::enable_shared_from_this<LoadOperation> {
   void prepare_raw(std::uint32_t number, std::vector<Segment>& segments);
   void prepare_strips(std::uint32_t number, std::vector<Segment>& segments);
   void prepare_cell(std::uint32_t number, std::vector<Segment>& segments);
-  // The piece of a file's block that is to be read: the first one, unless it is known to be bad or away. Absent: a
+  // The piece of a file's block that is to be read: what is preferred, unless it is known to be bad or away. Absent: a
   // hole.
   std::optional<format::BlockPlace> choose_block(const Fetch& fetch, unsigned block) const;
   // Chooses a buffer for the parts: the cache block's own if no valid bytes lie under them. Takes the cache block's

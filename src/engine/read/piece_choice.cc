@@ -31,21 +31,25 @@ bool has(const std::vector<Place>& places, const format::Run& run, std::uint64_t
 
 }  // namespace
 
-std::vector<bool> choose_pieces(std::span<const PieceToRead> pieces, std::span<const double> queued) {
+std::vector<bool> choose_pieces(std::span<const PieceToRead> pieces, std::span<const DiskToRead> disks) {
   const std::vector<Place> begins = places(pieces, false), ends = places(pieces, true);
   constexpr auto kRequest = static_cast<double>(kRequestBytes);
-  std::vector<double> busy(queued.begin(), queued.end());
+  std::vector<double> busy;
+  for (const DiskToRead& disk : disks) busy.push_back(disk.queued * disk.slowness);
   std::vector<geometry::CopiesOfExtent> extents;
   for (const PieceToRead& one : pieces) {
     MDFS_CHECK(one.extent->runs.size() == 1 && one.extent->copy.size() == 1);
     const format::Run& first = one.extent->runs.front();
-    MDFS_CHECK(first.disk < busy.size());
+    const format::Run& copy = one.extent->copy.front();
+    MDFS_CHECK(first.disk < busy.size() && copy.disk < busy.size());
+    const double slow_first = disks[first.disk].slowness, slow_copy = disks[copy.disk].slowness;
     const bool continues = has(ends, first, first.block), is_continued = has(begins, first, first.block + first.blocks);
     const auto bytes = static_cast<double>(one.bytes);
-    if (is_continued && !continues) busy[first.disk] += kRequest;  // of all that lie together
+    if (is_continued && !continues) busy[first.disk] += kRequest * slow_first;  // of all that lie together
     const bool together = continues || is_continued;
-    extents.push_back({{first.disk, one.extent->copy.front().disk},
-                       {bytes + (together ? 0 : kRequest), bytes + kRequest * (together ? 2 : 1)}});
+    extents.push_back(
+        {{first.disk, copy.disk},
+         {(bytes + (together ? 0 : kRequest)) * slow_first, (bytes + kRequest * (together ? 2 : 1)) * slow_copy}});
   }
   const std::vector<std::uint8_t> chosen = geometry::choose_copies(extents, busy);
   return {chosen.begin(), chosen.end()};

@@ -6,13 +6,19 @@
 #include <span>
 #include <vector>
 
+#include "device/read_pace.h"
 #include "format/stored_extent.h"
 
 namespace mdfs::engine {
 
-// A request counts as much as so many bytes, which a disk transfers in the time that the request costs beside: between
-// flash, 0.05 ms, and magnetic disks, 9 ms.
-inline constexpr std::uint64_t kRequestBytes = 256u << 10;
+// A request counts as so many bytes.
+using device::kRequestBytes;
+
+// A disk that may be read.
+struct DiskToRead {
+  double queued = 0;    // bytes that it has to move before, requests counted as above; infinity: it is lost
+  double slowness = 1;  // so many times as long as the other disks take for a byte (device/read_pace.h)
+};
 
 struct PieceToRead {
   const format::StoredExtent* extent = nullptr;  // its pieces lie in one run each
@@ -20,9 +26,8 @@ struct PieceToRead {
 };
 
 // In order: true where the copy is read, so that the last disk to end does so as early as can be found
-// (geometry/copies.h). `queued`: the bytes that each disk has to move before, requests counted as above; infinity: it
-// is lost. First pieces that lie together are one request, and the copy of one of them counts one more, because it
-// tears that request apart. Disks of pieces are below queued.size() (abort).
-std::vector<bool> choose_pieces(std::span<const PieceToRead> pieces, std::span<const double> queued);
+// (geometry/copies.h). First pieces that lie together are one request, and the copy of one of them counts one more,
+// because it tears that request apart. Disks of pieces are below disks.size() (abort).
+std::vector<bool> choose_pieces(std::span<const PieceToRead> pieces, std::span<const DiskToRead> disks);
 
 }  // namespace mdfs::engine
