@@ -34,7 +34,7 @@ namespace {
 struct Options {
   std::string block_size = "4K", label, weights = "auto";
   std::optional<std::string> size, grow_to, zone_size, policy;
-  unsigned copies = 1;
+  unsigned copies = 1, spare = 0;
   bool sparse = false, force = false, json = false;
   std::vector<std::string> disks;
 };
@@ -117,6 +117,7 @@ std::string json_text(const Options& options, const store::FormattedVolume& volu
   json["block_size"] = volume.block_size;
   json["policy"] = options.policy.value_or("scatter");
   json["copies"] = options.copies;
+  json["spare"] = options.spare;
   json["disks"] = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < volume.disks.size(); ++i) {
     const store::FormattedDisk& disk = volume.disks[i];
@@ -138,6 +139,8 @@ void print_text(const Options& options, const store::FormattedVolume& volume, co
             options.label.empty() ? "" : " '" + options.label + "'", volume.disks.size(),
             volume.disks.size() == 1 ? "" : "s", format_size(volume.block_size));
   if (options.copies == 2) print_out("  new files have two copies\n");
+  if (options.spare > 0)
+    print_out("  room for the rebuild of {} lost disk{} stays free\n", options.spare, options.spare == 1 ? "" : "s");
   for (std::size_t i = 0; i < volume.disks.size(); ++i) {
     const store::FormattedDisk& disk = volume.disks[i];
     print_out("  {}: {}, {} free, zones of {}", options.disks[i], format_size(disk.blocks * volume.block_size),
@@ -170,6 +173,11 @@ Status make_volume(const Options& options) {
   if (options.copies == 2 && options.disks.size() < 2)
     return {Errc::kUsage, "--copies 2: second copies lie on other disks: give two disks or more"};
   format.copies = options.copies == 2;
+  if (options.spare > 0 && options.spare + 2 > options.disks.size())
+    return {Errc::kUsage, fmt::format("--spare {}: second copies need two disks beside those that may be lost: at most "
+                                      "the number of disks less two ({})",
+                                      options.spare, std::max<std::size_t>(options.disks.size(), 2) - 2)};
+  format.spare_disks = options.spare;
   if (const Status sound = store::check_options(format); !sound.ok()) return {Errc::kUsage, "--" + sound.error().where};
   if (options.sparse && !options.size) return {Errc::kUsage, "--sparse requires --size"};
   MDFS_TRY(check_names(options.disks));
@@ -224,6 +232,9 @@ int main(int argc, char** argv) {
   app.add_option("--label", options.label, "Name of the volume, at most 63 bytes");
   app.add_option("--copies", options.copies, "Of all data of new files, on different disks: 1 or 2 (default: 1)")
       ->check(mdfs::tools::whole_number(1, 2));
+  app.add_option("--spare", options.spare,
+                 "Keep room free to make the second copies anew that so many lost disks had (default: 0)")
+      ->check(mdfs::tools::whole_number(0, MDFS_MAX_DISKS - 2));
   app.add_option("--grow-to", options.grow_to,
                  "Largest size that a disk can be resized to (default: 16 times its size)");
   app.add_option("--zone-size", options.zone_size,

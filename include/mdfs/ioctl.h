@@ -130,9 +130,10 @@ struct mdfs_ioc_volume {
   uint64_t generation, total_blocks, free_blocks, available_blocks, objects;
   uint64_t cache_budget_bytes, cache_bytes, cache_dirty_bytes, cache_hits, cache_misses;
   uint32_t read_only;
-  uint32_t policy; /* MDFS_POLICY_* of this mount, for objects without their own */
-  uint32_t flags;  /* MDFS_VOLUME_* */
-  uint32_t reserved0;
+  uint32_t policy;            /* MDFS_POLICY_* of this mount, for objects without their own */
+  uint32_t flags;             /* MDFS_VOLUME_* */
+  uint32_t spare_disks;       /* lost disks for whose rebuild room stays free */
+  uint64_t spare_blocks;      /* that are kept for those of them that are not lost yet; free_blocks may be less */
   uint64_t commit_room_bytes; /* no commit begins while room_below_bytes of a disk is less */
   char read_only_reason[512]; /* of a longer text its beginning and end, with an ellipsis between them */
   struct {

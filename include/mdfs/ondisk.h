@@ -363,7 +363,8 @@ struct mdfs_inode {
   uint32_t reach;           /* largest distance of a name's cookie from its first one; see mdfs_dirent */
   uint8_t protection;       /* lost disks that the data survive: 0, or 1 with copies; a directory: of new names in it */
   uint8_t group_members;    /* extents of a group; 1: copies; 0 without protection */
-  uint8_t reserved[18];
+  uint8_t spare_disks;      /* of the root: lost disks for whose rebuild room stays free; else 0 */
+  uint8_t reserved[17];
 };
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_inode) == 144, "inode");
 

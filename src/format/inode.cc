@@ -42,6 +42,8 @@ Status check(const Inode& inode) {
   MDFS_FORMAT_REQUIRE(inode.protection <= kMostLostDisks, "inode.protection");
   MDFS_FORMAT_REQUIRE((inode.protection == 0) == (inode.group_members == 0), "inode.protection");
   MDFS_FORMAT_REQUIRE(inode.protection == 0 || inode.is_regular() || inode.is_directory(), "inode.protection");
+  MDFS_FORMAT_REQUIRE(inode.spare_disks <= MDFS_MAX_DISKS - 2, "inode.spare-disks");
+  MDFS_FORMAT_REQUIRE(inode.spare_disks == 0 || inode.is_directory(), "inode.spare-disks");
   return {};
 }
 
@@ -74,6 +76,7 @@ ByteVector encode(const Inode& inode) {
   MDFS_PUT(out, 0, mdfs_inode, reach, inode.reach);
   MDFS_PUT(out, 0, mdfs_inode, protection, inode.protection);
   MDFS_PUT(out, 0, mdfs_inode, group_members, inode.group_members);
+  MDFS_PUT(out, 0, mdfs_inode, spare_disks, inode.spare_disks);
   return out;
 }
 
@@ -101,6 +104,7 @@ Result<Inode> decode_inode(ConstBytes value) {
   inode.reach = MDFS_GET(value, 0, mdfs_inode, reach);
   inode.protection = MDFS_GET(value, 0, mdfs_inode, protection);
   inode.group_members = MDFS_GET(value, 0, mdfs_inode, group_members);
+  inode.spare_disks = MDFS_GET(value, 0, mdfs_inode, spare_disks);
   MDFS_TRY(check(inode));
   return inode;
 }

@@ -36,6 +36,7 @@ struct Inode {
   std::uint32_t reach = 0;
   std::uint8_t protection = 0;     // lost disks that the data survive; of a directory: of new names in it
   std::uint8_t group_members = 0;  // extents of a group: 1 are copies; 0 without protection
+  std::uint8_t spare_disks = 0;    // of the root: lost disks for whose rebuild room stays free
   Kept<sizeof(mdfs_inode::reserved)> reserved{};
 
   bool operator==(const Inode&) const = default;
@@ -57,7 +58,8 @@ ByteVector encode(const Inode& inode);
 // Checks: inode.length, inode.mode (no known file type, or bits beyond the type and 07777), inode.flags (unknown, or
 // not fitting the type), inode.size, inode.stored-bytes, inode.parent (zero for a directory, or not zero elsewhere),
 // inode.entries (not zero elsewhere than in a directory), inode.protection (more than 2 disks; without groups, or
-// groups without protection; elsewhere than in a file or directory).
+// groups without protection; elsewhere than in a file or directory), inode.spare-disks (more than MDFS_MAX_DISKS - 2;
+// elsewhere than in a directory).
 Result<Inode> decode_inode(ConstBytes value);
 
 // Checks: symlink.length (1..4095), symlink.nul.

@@ -159,6 +159,7 @@ Result<std::unique_ptr<volume::Volume>> open_volume(std::vector<std::unique_ptr<
   volume_options.engine.grouping = options.grouping;
   volume_options.engine.zeros_for_lost = options.zeros_for_lost;
   volume_options.commit_interval_ns = options.commit_interval_ns;
+  volume_options.rebuild_delay_ns = options.rebuild_delay_ns;
   volume_options.atime = options.atime;
   return volume::Volume::open(std::move(store), volume_options, environment, maintenance::make_operations);
 }

@@ -67,6 +67,11 @@ Result<std::string> change_disks(volume::Volume& volume, const std::shared_ptr<d
     volume.store().set_discard(words[1] == "on");
     return std::string();
   }
+  if (words[0] == "spare" && words.size() == 2) {
+    MDFS_TRY_ASSIGN(const std::uint16_t disks, small_number(words[1], "spare"));
+    MDFS_TRY(volume.set_spare_disks(disks));
+    return std::string();
+  }
   if (words[0] == "keep" && words.size() == 2) {
     MDFS_TRY_ASSIGN(const std::uint16_t disk, small_number(words[1], "disk"));
     MDFS_TRY(volume.keep_disk(disk));

@@ -285,6 +285,8 @@ mdfs_ioc_volume to_ioc_volume(volume::Volume& volume) {
   out.free_blocks = space.free_blocks;
   out.available_blocks = space.available_blocks;
   out.objects = space.objects;
+  out.spare_disks = space.spare_disks;
+  out.spare_blocks = space.spare_blocks;
   const engine::CacheStats cache = volume.engine().cache_stats();
   out.cache_budget_bytes = cache.budget_bytes;
   out.cache_bytes = cache.bytes;

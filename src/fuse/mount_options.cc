@@ -18,6 +18,7 @@ namespace {
 constexpr std::uint64_t kMinCacheBytes = 16u << 20;
 constexpr std::uint64_t kMaxCacheBytes = std::uint64_t{1} << 44;
 constexpr std::uint64_t kMaxCommitSeconds = 3600;
+constexpr std::uint64_t kMaxRebuildSeconds = 604800;
 constexpr std::uint64_t kMinWindowBytes = 1u << 20;
 constexpr std::uint64_t kMaxWindowBytes = std::uint64_t{1} << 44;
 
@@ -34,6 +35,18 @@ Result<std::uint64_t> size_between(std::string_view name, std::string_view value
 
 Status set_cache(std::string_view value, MountOptions& options) {
   MDFS_TRY_ASSIGN(options.cache_bytes, size_between("cache", value, kMinCacheBytes, kMaxCacheBytes));
+  return {};
+}
+
+Status set_rebuild(std::string_view value, MountOptions& options) {
+  if (value == "never") {
+    options.rebuild_delay_ns.reset();
+    return {};
+  }
+  const auto seconds = parse_number(value, "rebuild");
+  if (!seconds.ok() || *seconds < 1 || *seconds > kMaxRebuildSeconds)
+    return usage(fmt::format("rebuild={}: must be 1 to {} seconds, or never", value, kMaxRebuildSeconds));
+  options.rebuild_delay_ns = static_cast<std::int64_t>(*seconds) * kNsPerSecond;
   return {};
 }
 
@@ -152,6 +165,10 @@ constexpr std::array kRows = {
         set_cache},
     Row{{"commit", "SECONDS", "longest time until changes reach the disks without fsync (1 to 3600, default 5)"},
         set_commit},
+    Row{{"rebuild", "SECONDS",
+         "time for which a disk is lost until the rebuild starts by itself, where spare room is "
+         "kept (1 to 604800, default 600), or never"},
+        set_rebuild},
     Row{{"degraded", "", "write without a majority of the disks, or without a disk that the newest commit needs"},
         [](std::string_view, MountOptions& options) -> Status {
           options.degraded = true;

@@ -34,6 +34,7 @@ struct MountOptions {
   bool grouping = true;
   std::optional<std::uint64_t> cache_bytes;  // absent: a part of the memory (memory_policy.h)
   std::int64_t commit_interval_ns = 5'000'000'000;
+  std::optional<std::int64_t> rebuild_delay_ns = volume::VolumeOptions().rebuild_delay_ns;
   std::uint64_t max_window_bytes = std::uint64_t{4} << 30;
   std::string log_level = "warning";
   std::string staging_directory = "/var/tmp";

@@ -114,6 +114,30 @@ Status Protect::work(OperationRun& run) {
   return {};
 }
 
+// All together may ask for more room for tree nodes than is left, or for blocks that are free after a commit.
+Result<engine::ProtectOutcome> Protect::protect_as_fits(const engine::ProtectRequest& request) {
+  MDFS_TRY_ASSIGN(engine::ProtectOutcome outcome, volume_.engine().protect(*image_->open, request));
+  if (outcome.no_room == 0) return outcome;
+  if (volume_.store().dirty()) {
+    uncommitted_bytes_ = 0;
+    MDFS_TRY(volume_.store().commit());
+  } else if (request.extents.size() == 1) {
+    return outcome;
+  }
+  outcome.no_room = outcome.changed = 0;
+  outcome.damaged.clear();
+  const std::size_t half = (request.extents.size() + 1) / 2;
+  for (std::size_t first = 0; first < request.extents.size(); first += half) {
+    engine::ProtectRequest some = request;
+    const auto begin = request.extents.begin() + static_cast<std::ptrdiff_t>(first);
+    const std::size_t count = std::min(half, request.extents.size() - first);
+    some.extents.assign(begin, begin + static_cast<std::ptrdiff_t>(count));
+    MDFS_TRY_ASSIGN(engine::ProtectOutcome more, protect_as_fits(some));
+    outcome += std::move(more);
+  }
+  return outcome;
+}
+
 Status Protect::protect_some(OperationRun& run) {
   OperationRecord& record = run.record;
   engine::ProtectRequest request;
@@ -133,7 +157,7 @@ Status Protect::protect_some(OperationRun& run) {
     stopped = run.stopping();
     return stopped ? Status(Error{Errc::kBusy, "told to stop"}) : Status{};
   };
-  Result<engine::ProtectOutcome> outcome = volume_.engine().protect(*image_->open, request);
+  Result<engine::ProtectOutcome> outcome = protect_as_fits(request);
   if (stopped) return {};  // the next step finds the rest
   MDFS_TRY(outcome);
   image_->page = page;
@@ -145,6 +169,8 @@ Status Protect::protect_some(OperationRun& run) {
   record.figures[kRemoved] += outcome->removed;
   record.figures[kNoRoom] += outcome->no_room;
   record.figures[kWrittenBytes] += outcome->bytes;
+  for (std::size_t disk = 0; disk < record.disks.size(); ++disk)
+    record.disks[disk].written_bytes += outcome->bytes_of_disks[disk];
   again_ = again_ || outcome->again || outcome->changed > 0;
   engine::MoveOutcome damaged;
   damaged.damaged = std::move(outcome->damaged);

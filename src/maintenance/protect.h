@@ -55,6 +55,7 @@ class Protect final : public Operation {
   Status work(OperationRun& run);
   Result<std::uint64_t> strips_left();
   Status protect_some(OperationRun& run);
+  Result<engine::ProtectOutcome> protect_as_fits(const engine::ProtectRequest& request);
   Status note_written(std::uint64_t bytes);
   void pass_over(OperationRun& run, const Error& error);
 

@@ -88,13 +88,14 @@ std::vector<format::Address> place_root(std::vector<NewDisk>& disks) {
 }
 
 AlignedBuffer root_node(const std::vector<NewDisk>& disks, std::vector<format::Address> places,
-                        const format::NameSecret& secret, bool copies) {
+                        const format::NameSecret& secret, const FormatOptions& options) {
   format::Inode inode;
   inode.mode = kRootMode;
   inode.links = 2;
   inode.atime_ns = inode.mtime_ns = inode.ctime_ns = inode.btime_ns = disks.front().label.created_ns;
   inode.parent = MDFS_OBJECT_ROOT_DIRECTORY;
-  inode.set_copies(copies);
+  inode.set_copies(options.copies);
+  inode.spare_disks = static_cast<std::uint8_t>(options.spare_disks);
   format::Node node;
   node.volume_uuid = disks.front().label.volume_uuid;
   node.generation = kFirstGeneration;
@@ -288,7 +289,7 @@ Result<FormattedVolume> format_volume(const std::vector<device::Disk*>& disks, c
   }
   introduce(planned, options.weights, environment);
   const std::vector<format::Address> places = place_root(planned);
-  const AlignedBuffer node = root_node(planned, places, {environment.random(), environment.random()}, options.copies);
+  const AlignedBuffer node = root_node(planned, places, {environment.random(), environment.random()}, options);
   const format::Pointer root = format::make_pointer(node.bytes(), kFirstGeneration, places);
 
   for (NewDisk& disk : planned) MDFS_TRY(write_label_areas(disk, nullptr));

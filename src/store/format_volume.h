@@ -26,6 +26,7 @@ struct FormatOptions {
   geometry::AllocationPolicy policy = geometry::AllocationPolicy::kDefault;
   std::vector<std::uint16_t> weights;  // of the disks, each at least 1; empty: all are 1
   bool copies = false;                 // new files inherit second copies from the root; needs two disks
+  unsigned spare_disks = 0;            // room stays free for the rebuild of so many; at most the disks less two
   std::uint64_t features_incompat = MDFS_INCOMPAT_STRIPS | MDFS_INCOMPAT_CHECKSUM_RECORDS;
 };
 

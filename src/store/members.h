@@ -97,6 +97,9 @@ class Members {
   // Stops giving the disk new blocks, or gives it new blocks again. Also for a disk that is absent. kNoSpace: the other
   // disks have too little space for its contents; `missing_blocks`, unless null, is how much they lack.
   virtual Status set_draining(unsigned index, bool draining, std::uint64_t* missing_blocks);
+  // Keeps room free: data that are stored twice, each on two disks, can be stored twice again without any so many of
+  // the disks, those that are lost already included. Ordinary allocations leave it alone. Until the store is closed.
+  virtual void set_spare_disks(unsigned) {}
   // ---- another size of a disk. The device or file has a larger size before the call, and may get a smaller size after
   // it.
   // Asks the device for its size.

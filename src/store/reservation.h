@@ -11,10 +11,13 @@ namespace mdfs::store {
 // The purpose of a transaction or reservation. It decides which space is left alone, so that more important work still
 // finds space on a full volume.
 // kNormal leaves alone: all reservations; space for the nodes that publishing and freeing change at a time; the reserve
-// of data blocks. kReserved is for publishing acknowledged writes, and for rewriting blocks that will be free again. It
+// of data blocks; the room for the rebuild of lost disks. kMoving, for data whose old blocks will be free, may use that
+// room. kReserved is for publishing acknowledged writes, and for rewriting blocks that will be free again. It
 // leaves alone: reservations, space for freeing, half of the reserve. kFreeing (unlink, truncate, punch) leaves alone:
 // reservations.
-enum class Purpose : std::uint8_t { kNormal, kReserved, kFreeing };
+enum class Purpose : std::uint8_t { kNormal, kMoving, kReserved, kFreeing };
+// Leaves the space alone that is kept for working.
+constexpr bool is_ordinary(Purpose purpose) { return purpose == Purpose::kNormal || purpose == Purpose::kMoving; }
 
 // An upper bound of the space for some data: blocks for the data, and growth of the tree when they are published.
 struct SpaceAmount {

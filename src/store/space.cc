@@ -1,4 +1,4 @@
-// Space of the volume: allocation, reservations and the pool of places for nodes.
+// Space of the volume: allocation, and the pool of places for nodes.
 // SPDX-License-Identifier: Apache-2.0
 #include "store/space.h"
 
@@ -22,8 +22,6 @@ constexpr std::uint64_t kDataReserveShare = 128;
 constexpr std::uint64_t kDataReserveLimit = 4096;  // blocks
 constexpr std::uint64_t kDataReserveFloor = 64;    // blocks, but not more than a 16th
 constexpr std::size_t kPoolSlack = 256;
-constexpr std::uint64_t kWorkShare = 8;  // of what the metadata regions have room for
-constexpr std::uint64_t kWorkLimit = 1024;
 constexpr std::uint64_t kPagesAhead = 15;  // 128 KiB with both places of each
 
 }  // namespace
@@ -76,6 +74,7 @@ void Space::count_disks() {
   total_data_ = total_metadata_ = 0;
   all_healthy_ = true;
   node_disks_.clear();
+  std::vector<std::uint64_t> sizes;
   for (std::size_t i = 0; i < allocator_->disk_count(); ++i) {
     const alloc::SpaceMap* map = allocator_->map(i);
     all_healthy_ = all_healthy_ && !is_out(static_cast<std::uint16_t>(i)) &&
@@ -83,11 +82,13 @@ void Space::count_disks() {
     if (!allocator_->usable(i)) continue;
     total_data_ += map->data_range().size();
     total_metadata_ += map->metadata_range().size();
+    sizes.push_back(map->data_range().size());
     node_disks_.push_back(static_cast<std::uint16_t>(i));
   }
   const std::uint64_t floor = std::min(total_data_ / 16, kDataReserveFloor);
   data_reserve_ = std::clamp(total_data_ / kDataReserveShare, floor, kDataReserveLimit);
   copies_ = std::clamp(static_cast<unsigned>(node_disks_.size()), 2u, MDFS_MAX_COPIES);
+  keep_spare(sizes);
 }
 
 bool Space::is_crowded(const format::Pointer& node) const {
@@ -148,95 +149,6 @@ std::uint64_t Space::home_nodes(std::uint64_t more_blocks) const {
   return places / copies_;
 }
 
-// A change of a few items copies their leaves and the nodes above: four leaves are as many as freeing and publishing
-// one piece of data needs, with a split or two. Larger volumes keep more, so that more is freed and published at a
-// time.
-std::uint64_t Space::kept_nodes(Purpose purpose, const SpaceAmount& own) const {
-  const SpaceAmount others = reserved_.less(own);
-  const std::uint64_t growth = worst_growth(tree_.nodes, others.items, others.bytes);
-  const std::uint64_t levels = std::max<std::uint64_t>(tree_.level, 1) + 1;
-  const std::uint64_t share = std::min(total_metadata_ / place_blocks() / kWorkShare, kWorkLimit);
-  const std::uint64_t work = std::max(4 * levels + 2, share);
-  if (purpose == Purpose::kNormal) return growth + 2 * work;
-  return purpose == Purpose::kReserved ? growth + work : growth;
-}
-
-std::uint64_t Space::missing_nodes(std::uint64_t home) const {
-  const std::uint64_t needed = tree_.changed + kept_nodes(Purpose::kNormal);
-  const std::uint64_t there = pool_.size() + far_.size() + home;
-  return needed > there ? needed - there : 0;
-}
-
-std::uint64_t Space::kept_data(Purpose purpose) const {
-  if (purpose == Purpose::kNormal) return data_reserve_ + missing_nodes(home_nodes()) * place_blocks();
-  return purpose == Purpose::kReserved ? data_reserve_ / 2 : 0;
-}
-
-std::uint64_t Space::spare_data(Purpose purpose) const {
-  const std::uint64_t kept = reserved_.blocks + kept_data(purpose);
-  const std::uint64_t free = allocator_->data_free() + discarding_data();
-  return free > kept ? free - kept : 0;
-}
-
-std::optional<std::uint64_t> Space::pairs(bool with_pending) const {
-  std::vector<std::uint64_t> free;
-  unsigned disks = 0;
-  for (std::size_t disk = 0; disk < allocator_->disk_count(); ++disk) {
-    free.push_back(free_data(disk) + (with_pending && allocator_->usable(disk) ? pending_free_data_[disk] : 0));
-    disks += allocator_->usable(disk) ? 1 : 0;
-  }
-  if (disks < 2) return std::nullopt;
-  return pairs_in(free);
-}
-
-std::uint64_t Space::free_data(std::size_t disk) const {
-  return allocator_->usable(disk) ? allocator_->map(disk)->data_free() : 0;
-}
-
-std::vector<std::uint64_t> Space::free_of_disks() const {
-  const std::lock_guard lock(mutex_);
-  std::vector<std::uint64_t> free;
-  for (std::size_t disk = 0; disk < allocator_->disk_count(); ++disk) free.push_back(free_data(disk));
-  return free;
-}
-
-Status Space::reserve(const SpaceAmount& amount, Purpose purpose) {
-  std::unique_lock lock(mutex_);
-  if (!knows_freed_) return {Errc::kNoSpace, "free blocks are unknown before the first commit of this mount"};
-  reserved_ += {0, amount.items, amount.bytes};  // first, so that what is taken meanwhile leaves room for them
-  // Only a transaction that frees may use what is kept for working.
-  const Purpose leaves = purpose == Purpose::kFreeing ? Purpose::kReserved : purpose;
-  const auto find_room = [&]() -> Status {
-    if (amount.items > 0) MDFS_TRY(keep_room(lock, tree_.changed, kept_nodes(leaves), purpose));
-    if (spare_data(purpose) < amount.blocks)
-      return {Errc::kNoSpace, fmt::format("{} blocks are needed, {} are free", amount.blocks, spare_data(purpose))};
-    if (amount.pairs == 0 || purpose == Purpose::kFreeing) return {};
-    // What is kept may be taken where the pairs need it.
-    const auto found = pairs(false);
-    if (!found || *found >= reserved_.pairs + amount.pairs + kept_data(purpose)) return {};
-    return {Errc::kNoSpace, fmt::format("{} blocks and as many on other disks are needed: one disk alone has most of "
-                                        "the free blocks",
-                                        amount.pairs)};
-  };
-  Status status = find_room();
-  while (!status.ok() && wait_for_discards(lock)) status = find_room();
-  if (status.ok()) {
-    reserved_.blocks += amount.blocks;
-    reserved_.pairs += amount.pairs;
-  } else {
-    reserved_ = reserved_.less({0, amount.items, amount.bytes});
-    trim();
-  }
-  return status;
-}
-
-void Space::give_back(const SpaceAmount& amount) {
-  const std::lock_guard lock(mutex_);
-  MDFS_CHECK(amount.less(reserved_).empty());
-  reserved_ = reserved_.less(amount);
-  if (amount.items > 0) trim();
-}
-
 alloc::Answer Space::allocate_once(const AllocationRequest& request) {
   std::vector<std::uint16_t> disks;
   const auto may = [&](std::uint16_t disk) {
@@ -277,7 +189,7 @@ Result<Run> Space::allocate(const AllocationRequest& request, std::uint64_t rese
   for (std::uint64_t ahead = 0;; ahead = kPagesAhead) {  // a search that continues reads more at once
     std::unique_lock lock(mutex_);
     const std::uint64_t uncovered = request.blocks - covered;
-    const bool enough = knows_freed_ && (uncovered == 0 || spare_data(Purpose::kNormal) >= uncovered);
+    const bool enough = knows_freed_ && (uncovered == 0 || data_for(Purpose::kMoving) >= uncovered);
     const alloc::Answer answer = enough ? allocate_once(request) : alloc::Answer{};
     if (answer.kind == Kind::kNone && wait_for_discards(lock, &request)) continue;
     if (answer.kind == Kind::kNone)
@@ -382,37 +294,6 @@ std::uint64_t Space::pending_free_data() const {
   return std::accumulate(pending_free_data_.begin(), pending_free_data_.end(), std::uint64_t{0});
 }
 
-// Nodes lie where there was room for them, in or beyond the metadata regions; what is free for data does not depend on
-// that. So the same contents leave the same number of blocks free.
-SpaceInfo Space::info() const {
-  const std::lock_guard lock(mutex_);
-  SpaceInfo info;
-  info.total_blocks = total_data_;
-  std::uint64_t far_blocks = 0;
-  for (const NodePlace& place : far_) far_blocks += place.copies * node_blocks_;
-  const std::uint64_t free_now = allocator_->data_free() + discarding_data();
-  std::uint64_t used = total_data_ - std::min(total_data_, free_now + pending_free_data() + far_blocks);
-  if (all_healthy_) {
-    std::uint64_t published = 0;
-    for (std::size_t i = 0; i < allocator_->disk_count(); ++i)
-      if (const alloc::SpaceMap* map = allocator_->map(i))
-        published += map->layout().usable_blocks() - map->disk_free();
-    const std::uint64_t data = published - std::min(published, published_node_blocks_);
-    const std::uint64_t nodes = tree_.nodes * place_blocks();
-    used = std::min(total_data_, data + nodes - std::min(nodes, total_metadata_));
-  }
-  info.free_blocks = total_data_ - used;
-  const std::uint64_t missing = missing_nodes(home_nodes(pending_free_ - pending_free_data())) * place_blocks();
-  const std::uint64_t kept = reserved_.blocks + data_reserve_ + missing;
-  const std::uint64_t free = std::min(free_now + pending_free_data(), info.free_blocks);
-  info.available_blocks = free > kept ? free - kept : 0;
-  info.available_pairs = info.available_blocks;
-  if (const auto found = pairs(true))
-    info.available_pairs = std::min(
-        info.available_blocks / 2, *found - std::min<std::uint64_t>(*found, reserved_.pairs + data_reserve_ + missing));
-  return info;
-}
-
 void Space::describe(std::size_t disk, DiskInfo& info) const {
   const std::lock_guard lock(mutex_);
   const alloc::SpaceMap* map = disk < allocator_->disk_count() ? allocator_->map(disk) : nullptr;
@@ -467,8 +348,8 @@ std::vector<std::string> Space::note_allocation(const AllocationRequest& request
 
 alloc::Answer Space::extend_place(NodePlace& place, Purpose purpose, Where where) {
   const bool inside = where != Where::kFar && allocator_->metadata_free() >= node_blocks_;
-  // Not spare_data(kNormal): what is kept of it for nodes is for this.
-  const std::uint64_t kept = reserved_.blocks + (purpose == Purpose::kNormal ? data_reserve_ : 0);
+  // Not data_for(kNormal): what is kept of it for nodes is for this.
+  const std::uint64_t kept = reserved_.blocks + (is_ordinary(purpose) ? data_reserve_ : 0);
   const bool outside = where != Where::kHome && allocator_->data_free() >= kept + node_blocks_;
   for (const bool distinct : {true, false})
     for (const bool beyond : {false, true}) {
@@ -529,8 +410,8 @@ Status Space::fill_pool(std::size_t nodes, Purpose purpose, const SpaceAmount& r
   if (!knows_freed_) return {Errc::kNoSpace, "free blocks are unknown before the first commit of this mount"};
   const auto fill = [&]() -> Status {
     while (pool_.size() + far_.size() < nodes) MDFS_TRY(take_into_pool(lock, purpose, Where::kAnywhere));
-    // Purposes other than kNormal may use the space that is kept for working.
-    const Purpose leaves = purpose == Purpose::kNormal ? purpose : Purpose::kFreeing;
+    // Other purposes may use the space that is kept for working.
+    const Purpose leaves = is_ordinary(purpose) ? purpose : Purpose::kFreeing;
     return keep_room(lock, nodes, kept_nodes(leaves, reserved), purpose);
   };
   Status filled = fill();

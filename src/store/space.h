@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "alloc/allocator.h"
@@ -88,6 +89,9 @@ class Space {
   // for the next commit. nullopt: these blocks are unknown, and nothing is allocated before that commit.
   void keep_fallback(std::uint64_t generation, const std::optional<std::vector<Run>>& freed);
   bool gives_out() const;
+
+  // Keeps room to store data with second copies twice again without any so many disks, lost ones included (spare.h).
+  void set_spare_disks(unsigned disks);
 
   // ---- another size of a disk (space_resize.cc); the caller keeps commits and transactions away
   // Allocates no blocks behind the end of the disk in this layout; its own layout lifts the limit. kNoSpace as in
@@ -256,10 +260,14 @@ class Space {
   // Blocks that the free ones can store twice, each on two disks. Without a second disk null: writes go without.
   std::optional<std::uint64_t> pairs(bool with_pending) const;
   std::uint64_t free_data(std::size_t disk) const;  // that can be given out now
-  // Free data blocks that are not reserved and that the purpose may take.
   // Blocks that are kept for working, beside those that are reserved.
   std::uint64_t kept_data(Purpose purpose) const;
-  std::uint64_t spare_data(Purpose purpose) const;
+  // Free data blocks that are not reserved and that the purpose may take.
+  std::uint64_t data_for(Purpose purpose) const;
+  // For messages: what data_for() leaves out beside.
+  std::string beside_spare(Purpose purpose) const;
+  // `sizes`: data blocks of each usable disk.
+  void keep_spare(std::span<const std::uint64_t> sizes);
   void shrink();
 
   const std::vector<MemberDisk>& members_;
@@ -279,6 +287,8 @@ class Space {
   std::uint64_t total_data_ = 0;
   std::uint64_t total_metadata_ = 0;
   std::uint64_t data_reserve_ = 0;
+  unsigned spare_disks_ = 0;  // see set_spare_disks()
+  std::uint64_t spare_ = 0;   // blocks that stay free for them
   SpaceAmount reserved_;
   std::uint64_t pending_free_ = 0;
   std::vector<std::uint64_t> pending_free_data_;  // of these, outside of the metadata regions: by disk

@@ -126,12 +126,12 @@ Status Space::set_avoided(std::uint16_t disk, bool avoided, std::uint64_t* missi
   if (!avoided) return {};
   while (held_.waiting_blocks() > 0) release_locked(held_.break_oldest());
   Status status;
-  const std::uint64_t room = node_disks_.empty() ? 0 : spare_data(Purpose::kNormal);
+  const std::uint64_t room = node_disks_.empty() ? 0 : data_for(Purpose::kNormal);
   if (node_disks_.empty()) {
     status = {Errc::kNoSpace, "there is no other disk"};
   } else if (room < used) {
-    status = {Errc::kNoSpace,
-              fmt::format("disk {1} holds {0} blocks, and the other disks have space for {2}", used, disk, room)};
+    status = {Errc::kNoSpace, fmt::format("disk {1} holds {0} blocks, and the other disks have space for {2}{3}", used,
+                                          disk, room, beside_spare(Purpose::kNormal))};
   } else {
     status = refill_pool(lock);
   }

@@ -68,12 +68,12 @@ Status Space::set_end(std::uint16_t disk, const DiskLayout& layout, std::uint64_
     const std::uint64_t used = map.busy_behind();
     if (used > 0) {
       while (held_.waiting_blocks() > 0) release_locked(held_.break_oldest());
-      const std::uint64_t room = spare_data(Purpose::kNormal);
+      const std::uint64_t room = data_for(Purpose::kNormal);
       if (room < used) {
         status = {
             Errc::kNoSpace,
-            fmt::format("disk {1} holds {0} blocks behind its new end, and the rest of the volume has space for {2}",
-                        used, disk, room)};
+            fmt::format("disk {1} holds {0} blocks behind its new end, and the rest of the volume has space for {2}{3}",
+                        used, disk, room, beside_spare(Purpose::kNormal))};
         if (missing_blocks != nullptr) *missing_blocks = used - room;
       } else {
         status = refill_pool(lock);

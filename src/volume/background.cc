@@ -14,6 +14,22 @@ Status VolumeImpl::write_back_all(std::int64_t at_least_age_ns) {
   return data.ok() ? times : data;
 }
 
+// Makes the absent disks stale, as every write does.
+void VolumeImpl::rebuild_if_due() {
+  if (!options_.rebuild_delay_ns || store_->space().spare_disks == 0) return;
+  std::uint64_t lost = 0;
+  for (unsigned i = 0; i < store_->disk_count(); ++i) {
+    const store::DiskState state = store_->disk_info(i).state;
+    using enum store::DiskState;
+    if (state == kMissing || state == kFailed || state == kStale || state == kOut) lost |= std::uint64_t{1} << i;
+  }
+  if (!automatic_rebuild_.is_due(environment_.monotonic_ns(), lost)) return;
+  spdlog::warn("a disk has been lost for {} s: the rebuild of second copies starts by itself",
+               *options_.rebuild_delay_ns / 1'000'000'000);
+  if (const Status started = start_protecting(); !started.ok())
+    spdlog::error("rebuild of second copies: {}", started.error().message());
+}
+
 // Twice in the interval, what has been dirty for half of it goes to the disks: nothing waits for longer than all of it.
 void VolumeImpl::committer_loop() {
   const auto half = std::chrono::nanoseconds(options_.commit_interval_ns) / 2;
@@ -23,6 +39,7 @@ void VolumeImpl::committer_loop() {
       if (committer_wakes_.wait_for(lock, half, [&] { return stopping_; })) return;
     }
     if (store_->read_only()) continue;
+    rebuild_if_due();
     const Status written = write_back_all(half.count());
     if (!written.ok()) spdlog::error("write-back: {}", written.error().message());
     open_objects_.close_idle(OpenObjects::kIdleAgeNs);

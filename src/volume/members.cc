@@ -1,5 +1,8 @@
 // Disks of the volume that come and go.
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <utility>
 
 #include "volume/volume_impl.h"
@@ -43,6 +46,31 @@ Status VolumeImpl::keep_disk(unsigned disk) {
   Status status = store_->set_draining(disk, false, nullptr);
   members_changed();
   return status;
+}
+
+unsigned VolumeImpl::member_count() const {
+  unsigned members = 0;
+  for (unsigned i = 0; i < store_->disk_count(); ++i)
+    if (store_->disk_info(i).state != store::DiskState::kNone) ++members;
+  return members;
+}
+
+Status VolumeImpl::set_spare_disks(unsigned disks) {
+  MDFS_TRY(check_writable());
+  const unsigned members = member_count();
+  const unsigned most = std::max(members, 2u) - 2;
+  if (disks > most)
+    return {Errc::kInvalidArgument,
+            fmt::format("spare {}: must be 0 to {}, the {} disk{} of the volume less the two that second copies need",
+                        disks, most, members, members == 1 ? "" : "s")};
+  MDFS_TRY(change(store::Purpose::kFreeing, [&](Change& change) -> Status {
+    MDFS_TRY_ASSIGN(format::Inode root, read_inode(change.transaction, kRootIno));
+    root.spare_disks = static_cast<std::uint8_t>(disks);
+    put_inode(change.transaction, kRootIno, root);
+    return {};
+  }));
+  store_->set_spare_disks(disks);
+  return {};
 }
 
 }  // namespace mdfs::volume

@@ -10,7 +10,7 @@ namespace mdfs::volume {
 // The writers of an open image follow before the inode does: a copy too many does no harm.
 Status VolumeImpl::set_copies(Ino ino, bool wanted) {
   MDFS_TRY(check_writable());
-  if (wanted && store_->disk_count() < 2)
+  if (wanted && member_count() < 2)
     return {Errc::kNotSupported, "second copies lie on other disks, and this volume has one disk"};
   const Pin pin = table_.pin(ino);
   MDFS_TRY_ASSIGN(const format::Inode item, read_inode(*store_, ino));

@@ -86,6 +86,8 @@ struct VolumeOptions {
   // (tests).
   std::int64_t commit_interval_ns = 5'000'000'000;
   AtimeMode atime = AtimeMode::kRelatime;
+  // On a volume with spare room the rebuild starts by itself when a disk has been lost for so long; absent: never.
+  std::optional<std::int64_t> rebuild_delay_ns = 600'000'000'000;
 };
 
 struct ImageOptions {
@@ -370,6 +372,9 @@ class Volume {
   virtual Status set_disk_weight(unsigned disk, std::uint16_t weight) = 0;
   // Lets a disk that was being drained get new blocks again. kBusy while the drain is running.
   virtual Status keep_disk(unsigned disk) = 0;
+  // Keeps room free for the rebuild of so many lost disks (store::Members::set_spare_disks), from now on and in later
+  // mounts. kInvalidArgument: more than the disks of the volume less two.
+  virtual Status set_spare_disks(unsigned disks) = 0;
 
   // ---- the whole
   virtual store::SpaceInfo space() = 0;

@@ -22,6 +22,7 @@ VolumeImpl::VolumeImpl(std::unique_ptr<store::Store> store, std::unique_ptr<engi
       placements_(*store_, environment.random()),
       open_objects_(*store_, secret_, *engine_, table_, placements_, environment),
       disk_statistics_(*store_, environment),
+      automatic_rebuild_(options.rebuild_delay_ns.value_or(0)),
       operations_(make_operations(*this)) {}
 
 VolumeImpl::~VolumeImpl() {

@@ -18,6 +18,7 @@
 #include "engine/task_pool.h"
 #include "format/inode.h"
 #include "volume/acl.h"
+#include "volume/automatic_rebuild.h"
 #include "volume/disk_statistics.h"
 #include "volume/inode_table.h"
 #include "volume/level_use.h"
@@ -159,6 +160,7 @@ class VolumeImpl final : public MaintainedVolume {
   Result<std::vector<unsigned>> add_disks(std::vector<store::JoiningDisk> disks) override;
   Status set_disk_weight(unsigned disk, std::uint16_t weight) override;
   Status keep_disk(unsigned disk) override;
+  Status set_spare_disks(unsigned disks) override;
 
   store::SpaceInfo space() override { return store_->space(); }
   Result<std::uint64_t> available_blocks(Ino ino) override;
@@ -337,8 +339,12 @@ class VolumeImpl final : public MaintainedVolume {
   bool free_queued_orphans(std::int64_t budget_ns);
   void reaper_loop();
 
+  // Of the volume, lost ones included.
+  unsigned member_count() const;
+
   // ---- background (background.cc)
   void committer_loop();
+  void rebuild_if_due();
   void finalizer_loop();
   void discarder_loop();
   Status write_back_all(std::int64_t at_least_age_ns);
@@ -354,6 +360,7 @@ class VolumeImpl final : public MaintainedVolume {
   Placements placements_;
   OpenObjects open_objects_;
   DiskStatistics disk_statistics_;
+  AutomaticRebuild automatic_rebuild_;  // of the committer's thread
   std::atomic<unsigned> readers_{0};
   std::atomic<std::uint64_t> protection_changes_{0};
   const std::unique_ptr<Operations> operations_;

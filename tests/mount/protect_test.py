@@ -9,7 +9,7 @@ import unittest
 
 import numpy
 
-from harness import MDFS, MDFSCK, make_image, run, write_all
+from harness import MDFS, MDFSCK, Mounted, make_image, run, write_all
 from protected_volume import ProtectedVolume, read
 
 EXTENT = 64
@@ -65,6 +65,7 @@ class Protect(ProtectedVolume):
         rebuilt = json.loads(run(MDFS, "disk", "rebuild", "--json", self.volume.path))
         self.assertGreater(rebuilt["repaired"] + rebuilt["made"], 0)
         self.assertEqual(rebuilt["no_room"], 0)
+        self.assertEqual(sum(disk["written_bytes"] for disk in rebuilt["disks"]), rebuilt["written_bytes"])
         self.assertEqual(self.protection(path)["copied"], 100)
         layout = json.loads(run(MDFS, "image", "layout", "--json", path))
         self.assertEqual({row["disk"] for row in layout["extents"]}, {0, 1})
@@ -274,6 +275,19 @@ class Protect(ProtectedVolume):
         later, _ = self.image("folder/below/later")
         run(MDFS, "volume", "sync", self.volume.path)
         self.assertEqual(self.protection(later)["copied"], 100)
+
+
+class OnOneDisk(unittest.TestCase):
+    def test_copies_are_refused_and_a_dry_run_says_so(self):
+        volume = Mounted(disks=1, size="64M")
+        self.addCleanup(volume.remove)
+        path = f"{volume.path}/file"
+        write_all(path, bytes(10_000))
+        for words in (["--dry-run"], []):
+            done = subprocess.run([MDFS, "image", "protect", *words, path, "copies=2"], capture_output=True, text=True,
+                                  check=False)
+            self.assertNotEqual(done.returncode, 0, done.stdout)
+            self.assertIn("second copies need a volume of two disks or more", done.stderr)
 
 
 if __name__ == "__main__":

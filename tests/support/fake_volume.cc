@@ -464,6 +464,7 @@ Result<std::vector<unsigned>> FakeVolume::add_disks(std::vector<store::JoiningDi
   return Error{Errc::kNotSupported, "fake"};
 }
 Status FakeVolume::keep_disk(unsigned) { return Error{Errc::kNotSupported, "fake"}; }
+Status FakeVolume::set_spare_disks(unsigned) { return Error{Errc::kNotSupported, "fake"}; }
 Status FakeVolume::free_deleted() { return Error{Errc::kNotSupported, "fake"}; }
 Status FakeVolume::set_disk_weight(unsigned, std::uint16_t) { return Error{Errc::kNotSupported, "fake"}; }
 store::SpaceInfo FakeVolume::space() {

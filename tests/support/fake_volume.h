@@ -145,6 +145,7 @@ class FakeVolume final : public volume::Volume {
   Result<std::vector<unsigned>> add_disks(std::vector<store::JoiningDisk> disks) override;
   Status set_disk_weight(unsigned disk, std::uint16_t weight) override;
   Status keep_disk(unsigned disk) override;
+  Status set_spare_disks(unsigned disks) override;
   Status free_deleted() override;
   store::SpaceInfo space() override;
   Result<std::uint64_t> available_blocks(volume::Ino) override { return std::uint64_t{0}; }

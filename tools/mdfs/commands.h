@@ -14,6 +14,7 @@ void add_defrag_commands(CLI::App& app, Action& action);   // defrag start, stat
 void add_display_command(CLI::App& noun, Action& action);  // image display
 void add_levels_command(CLI::App& noun, Action& action);   // image levels
 void add_protect_command(CLI::App& noun, Action& action);  // image protect
+void add_spare_command(CLI::App& noun, Action& action);    // volume spare
 void add_rebuild_command(CLI::App& noun, Action& action);  // disk rebuild
 void add_salvage_command(CLI::App& noun, Action& action);  // image salvage
 void add_image_commands(CLI::App& app, Action& action);    // image create, import, export, info, layout

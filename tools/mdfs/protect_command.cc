@@ -13,11 +13,13 @@
 #include "base/text.h"
 #include "commands.h"
 #include "mdfs/ondisk.h"
+#include "mounted.h"
 #include "operation_text.h"
 #include "protection.h"
 #include "support/file.h"
 #include "support/json_output.h"
 #include "support/streams.h"
+#include "volume_text.h"
 
 namespace mdfs::tools {
 namespace {
@@ -32,6 +34,10 @@ enum ProtectFigure : std::size_t {
   kCopiesWrittenBytes
 };
 
+Error one_disk(const std::string& path) {
+  return {Errc::kNotSupported, path + ": second copies need a volume of two disks or more"};
+}
+
 Result<mdfs_ioc_protection> ask(const std::string& path, std::uint32_t action, std::uint32_t copies) {
   MDFS_TRY_ASSIGN(File file, File::open(path, O_RDONLY | O_NONBLOCK));  // a FIFO would wait for a writer
   mdfs_ioc_protection request{};
@@ -39,8 +45,7 @@ Result<mdfs_ioc_protection> ask(const std::string& path, std::uint32_t action, s
   request.action = action;
   request.copies = copies;
   if (::ioctl(file.fd(), MDFS_IOC_PROTECTION, &request) != 0) {
-    if (errno == EOPNOTSUPP)
-      return Error{Errc::kNotSupported, path + ": second copies need a volume of two disks or more"};
+    if (errno == EOPNOTSUPP) return one_disk(path);
     return from_errno(errno, path + ": protection");
   }
   return request;
@@ -152,6 +157,10 @@ Status outcome_of_paths(const std::vector<Protected>& all, std::uint32_t copies,
 Result<Protected> protect_path(const std::string& path, std::uint32_t copies, bool dry_run) {
   MDFS_TRY_ASSIGN(const mdfs_ioc_protection before, ask(path, MDFS_IOC_PROTECTION_SHOW, 0));
   Protected one{path, before, before.copies != copies};
+  if (dry_run && copies > 1) {
+    MDFS_TRY_ASSIGN(const mdfs_ioc_volume volume, volume_info(path));
+    if (disk_numbers(volume).size() < 2) return one_disk(path);
+  }
   if (dry_run) return one;
   MDFS_TRY_ASSIGN(one.now, ask(path, MDFS_IOC_PROTECTION_SET, copies));
   return one;

@@ -18,6 +18,7 @@
 #include "mounted.h"
 #include "occupation.h"
 #include "protection.h"
+#include "spare.h"
 #include "support/json_output.h"
 #include "support/pending_file.h"
 #include "support/streams.h"
@@ -108,6 +109,7 @@ std::string json_text(const std::string& path, const mdfs_ioc_volume& volume, co
   json["free_blocks"] = volume.free_blocks;
   json["available_blocks"] = volume.available_blocks;
   json["objects"] = volume.objects;
+  json["spare"] = spare_json(volume);
   json["cache"] = {{"budget_bytes", volume.cache_budget_bytes},
                    {"bytes", volume.cache_bytes},
                    {"dirty_bytes", volume.cache_dirty_bytes},
@@ -214,6 +216,7 @@ Status status_command(const StatusArguments& arguments) {
   for (const std::string& line : drain_lines(volume, arguments.path)) print_out("  {}\n", line);
   if (const auto line = balancing_line(arguments.path)) print_out("  {}\n", *line);
   if (const auto line = protecting_line(arguments.path)) print_out("  {}\n", *line);
+  if (const auto line = spare_line(volume)) print_out("  {}\n", *line);
   if (fragmentation && fragmentation->images > 0)
     print_out("  {} {} images: {}; the worst one has {:.2f} (inode {})\n",
               fragmentation->complete != 0 ? "all" : "first", fragmentation->images, fragmentation_text(*fragmentation),
@@ -317,6 +320,7 @@ void add_volume_commands(CLI::App& app, Action& action) {
 
   add_lost_command(*noun, action);
   add_trim_command(*noun, action);
+  add_spare_command(*noun, action);
 
   const auto map = std::make_shared<MapArguments>();
   command = noun->add_subcommand("map", "Show how full the zones of every disk are");

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "spare.h"
 #include "volume_text.h"
 
 namespace mdfs::tools {
@@ -120,6 +121,7 @@ std::vector<std::string> volume_errors(const mdfs_ioc_volume& volume) {
   if ((volume.flags & MDFS_VOLUME_COPIES) != 0 && lacks_disk(volume))
     all.emplace_back(
         "files with second copies may have one left: run 'mdfs disk rebuild' to make the others anew on other disks");
+  if (auto error = spare_error(volume)) all.push_back(std::move(*error));
   if ((volume.flags & MDFS_VOLUME_ZEROES_LOST) != 0)
     all.emplace_back("mounted with errors=zero: data on missing disks read as zeros");
   return all;

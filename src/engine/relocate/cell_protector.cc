@@ -305,8 +305,7 @@ Status CellProtector::write(OpenObject& object, Job& job) {
     if (part.drops_copy) part.state = ProtectState::kReady;
   }
   if (amount.empty()) return {};
-  const auto purpose = job.request.copies ? store::Purpose::kNormal : store::Purpose::kFreeing;
-  MDFS_TRY_ASSIGN(job.reservation, core_.store.reserve(amount, purpose));
+  MDFS_TRY_ASSIGN(job.reservation, core_.store.reserve(amount, job.purpose()));
   std::vector<Segment> segments;
   for (Part& part : job.parts) {
     if (part.state != ProtectState::kOpen) continue;

@@ -176,7 +176,7 @@ Status Mover::find_room(OpenObject& object, Job& job) {
     job.reservation.absorb(std::move(reservation));
     return {};
   };
-  Status status = reserve(blocks.less(again), store::Purpose::kNormal);
+  Status status = reserve(blocks.less(again), store::Purpose::kMoving);
   if (status.ok()) status = reserve(again, job.request.purpose);
   if (!status.ok() && job.request.most_runs > 0) return status;
   if (status.ok()) status = reserve(nodes, job.request.purpose);

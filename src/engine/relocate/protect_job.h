@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -25,13 +26,25 @@ struct ProtectJob {
   store::Reservation reservation{};
   ProtectOutcome outcome{};
 
+  // Pieces that were lost come before the room that new copies leave alone.
+  store::Purpose purpose() const {
+    if (!request.copies) return store::Purpose::kFreeing;
+    const bool had_both = std::any_of(parts.begin(), parts.end(), [](const Part& part) {
+      return part.state == ProtectState::kOpen && part.has_copy();
+    });
+    return had_both ? store::Purpose::kReserved : store::Purpose::kNormal;
+  }
   // After publishing: parts that were ready and are not among these have changed meanwhile.
   void note_published(const std::vector<Part*>& published, std::uint32_t block_size) {
     for (Part& part : parts)
       if (part.state == ProtectState::kReady) part.state = ProtectState::kChanged;
     for (Part* const part : published) {
       part->state = ProtectState::kDone;
-      for (const store::Run& run : part->new_runs()) outcome.bytes += std::uint64_t{run.blocks} * block_size;
+      for (const store::Run& run : part->new_runs()) {
+        const std::uint64_t bytes = std::uint64_t{run.blocks} * block_size;
+        outcome.bytes += bytes;
+        outcome.bytes_of_disks[run.disk] += bytes;
+      }
       if (part->drops_copy)
         ++outcome.removed;
       else if (part->has_copy())

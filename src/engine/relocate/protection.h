@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -23,13 +24,14 @@ struct ProtectRequest {
 };
 
 struct ProtectOutcome {
-  std::uint64_t made = 0;      // copies of extents that had none
-  std::uint64_t repaired = 0;  // pieces written anew in place of bad ones
-  std::uint64_t removed = 0;   // copies that are not wanted
-  std::uint64_t bytes = 0;     // written, of whole blocks
-  std::uint64_t changed = 0;   // written by others meanwhile, who made their copies themselves
-  std::uint64_t no_room = 0;   // no other disk has room
-  bool again = false;  // an extent lay on an absent disk alone, and has a copy now: one more call makes a second
+  std::uint64_t made = 0;                                      // copies of extents that had none
+  std::uint64_t repaired = 0;                                  // pieces written anew in place of bad ones
+  std::uint64_t removed = 0;                                   // copies that are not wanted
+  std::uint64_t bytes = 0;                                     // written, of whole blocks
+  std::array<std::uint64_t, MDFS_MAX_DISKS> bytes_of_disks{};  // of these, by disk
+  std::uint64_t changed = 0;  // written by others meanwhile, who made their copies themselves
+  std::uint64_t no_room = 0;  // no other disk has room
+  bool again = false;         // an extent lay on an absent disk alone, and has a copy now: one more call makes a second
   std::vector<MoveOutcome::Damaged> damaged;  // no piece is good
 
   ProtectOutcome& operator+=(ProtectOutcome&& other);

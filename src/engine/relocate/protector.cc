@@ -48,6 +48,7 @@ ProtectOutcome& ProtectOutcome::operator+=(ProtectOutcome&& other) {
   repaired += other.repaired;
   removed += other.removed;
   bytes += other.bytes;
+  for (unsigned disk = 0; disk < MDFS_MAX_DISKS; ++disk) bytes_of_disks[disk] += other.bytes_of_disks[disk];
   changed += other.changed;
   no_room += other.no_room;
   again = again || other.again;
@@ -297,8 +298,7 @@ Status Protector::write(OpenObject& object, Job& job) {
     amount += {blocks, worst.items + 1, worst.bytes + sizeof(mdfs_group) + sizeof(mdfs_parity)};
   }
   if (amount.empty()) return {};
-  const auto purpose = job.request.copies ? store::Purpose::kNormal : store::Purpose::kFreeing;
-  MDFS_TRY_ASSIGN(job.reservation, core_.store.reserve(amount, purpose));
+  MDFS_TRY_ASSIGN(job.reservation, core_.store.reserve(amount, job.purpose()));
   std::vector<Segment> segments;
   for (Part& part : job.parts) {
     if (part.state != ProtectState::kOpen) continue;

@@ -396,6 +396,17 @@ TEST(InodeTest, EachCheckIsReportedByItsName) {
               i.set_copies(true);
             }),
             "inode.protection");
+  EXPECT_EQ(with([](Inode& i) { i.spare_disks = 1; }), "inode.spare-disks");
+  const auto with_directory = [&](std::uint8_t spare_disks) {
+    return with([&](Inode& i) {
+      i.mode = S_IFDIR | 0755;
+      i.flags = 0;
+      i.parent = 1;
+      i.spare_disks = spare_disks;
+    });
+  };
+  EXPECT_EQ(with_directory(62), "");
+  EXPECT_EQ(with_directory(63), "inode.spare-disks");
   EXPECT_EQ(check_name(decode_inode({})), "inode.length");
 }
 

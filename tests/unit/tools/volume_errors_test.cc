@@ -80,6 +80,38 @@ TEST(VolumeErrorsTest, ADiskThatIsOutIsNamedWithItsLastGenerationPresentOrNot) {
   }
 }
 
+TEST(VolumeErrorsTest, ASlowDiskIsNamedWithHowSlowItIs) {
+  mdfs_ioc_volume volume = healthy();
+  mdfs_ioc_disks counted{};
+  for (auto& disk : counted.disks) disk.slowness_percent = 100;
+  EXPECT_TRUE(slow_disks(volume, counted).empty());
+  counted.disks[2].slowness_percent = 420;
+  const auto all = slow_disks(volume, counted);
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_TRUE(all[0].starts_with("disk 2 (/dev/sdc) is slow: reads take 4.2 times as long as on the others")) << all[0];
+  EXPECT_EQ(all[0].find("two copies"), std::string::npos);
+  volume.flags = MDFS_VOLUME_COPIES;
+  EXPECT_NE(slow_disks(volume, counted)[0].find("what has two copies is read elsewhere"), std::string::npos);
+}
+
+TEST(VolumeErrorsTest, LackingRoomForTheRebuildOfALostDiskIsAnErrorUntilADiskIsLost) {
+  mdfs_ioc_volume volume = healthy();
+  volume.spare_disks = 1;
+  volume.block_size = 4096;
+  volume.spare_blocks = 1000;
+  volume.free_blocks = 1000;
+  EXPECT_TRUE(volume_errors(volume).empty());
+  volume.free_blocks = 1000 - 256;
+  const auto lacking = volume_errors(volume);
+  ASSERT_EQ(lacking.size(), 1u);
+  EXPECT_TRUE(lacking[0].starts_with("1 MiB more must be free for the rebuild of 1 lost disk: ")) << lacking[0];
+  volume.spare_disks = 3;
+  EXPECT_NE(volume_errors(volume)[0].find("second copies need two disks beside them"), std::string::npos);
+  volume.spare_disks = 1;
+  volume.disks[1].state = 1;  // missing: the room is what the rebuild takes
+  for (const std::string& line : volume_errors(volume)) EXPECT_EQ(line.find("must be free"), std::string::npos) << line;
+}
+
 TEST(VolumeErrorsTest, AFullFilesystemBelowADiskIsAnErrorUntilThereIsRoom) {
   mdfs_ioc_volume volume = healthy();
   volume.commit_room_bytes = 4 << 20;
@@ -129,7 +161,8 @@ TEST(VolumeErrorsTest, ADiskWithErrorsIsNamedWithTheirKindsAndNumbers) {
 TEST(VolumeErrorsTest, FieldsWithoutAnEndAreReadToTheirEnd) {
   mdfs_ioc_volume volume;
   std::memset(&volume, 'x', sizeof volume);
-  EXPECT_EQ(volume_errors(volume).size(), 1u + 2u * MDFS_IOC_MAX_DISKS) << "each is out, in an unknown state";
+  EXPECT_EQ(volume_errors(volume).size(), 2u + 2u * MDFS_IOC_MAX_DISKS)
+      << "each is out, in an unknown state; and room is kept for more disks than there are";
 }
 
 }  // namespace
