@@ -22,7 +22,9 @@ class ObjectLock {
 
 // The text of a property; empty if it is null.
 std::string string_of(const GValue* value);
-// Adds the template of a pad for raw video in the formats of pixels.h.
+// Adds the template of a pad for these caps.
+void add_pad_template(GstElementClass* element, const char* name, GstPadDirection direction, const char* caps);
+// The same for raw video in the formats of pixels.h.
 void add_video_pad(GstElementClass* element, const char* name, GstPadDirection direction);
 
 }  // namespace mdfs::gst

@@ -8,7 +8,8 @@
 #define PACKAGE "mdfs"
 
 static gboolean register_elements(GstPlugin* plugin) {
-  return GST_ELEMENT_REGISTER(mdfssrc, plugin) && GST_ELEMENT_REGISTER(mdfssink, plugin);
+  return GST_ELEMENT_REGISTER(mdfssrc, plugin) && GST_ELEMENT_REGISTER(mdfssink, plugin) &&
+         GST_ELEMENT_REGISTER(mdfsfecenc, plugin) && GST_ELEMENT_REGISTER(mdfsfecdec, plugin);
 }
 
 GST_PLUGIN_DEFINE(GST_VERSION_MAJOR, GST_VERSION_MINOR, mdfs, "Movies on a mounted MDFS volume", register_elements,

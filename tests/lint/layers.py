@@ -28,7 +28,7 @@ GST_SHARES = {"geometry/display.h"}
 THIRD_PARTY = {
     "fmt/": set(LAYERS) | {"tools"},
     "spdlog/": {"base"},
-    "isa-l": {"base"},
+    "isa-l": {"base", "gst"},
     "sodium": {"format"},
     "zstd": {"codec", "tools"},
     "zlib": {"tools"},
@@ -48,7 +48,8 @@ THIRD_PARTY = {
     "OpenImageIO/": {"tools"},
     "CLI/": {"tools"},
     "httplib": {"tools"},
-    "gst/": {"gst"},
+    "gst/": {"gst", "tools"},
+    "glib": {"tools"},
     "gtest/": set(), "gmock/": set(), "rapidcheck": set(), "benchmark/": set(),
 }
 # Disks that no program is linked with.
