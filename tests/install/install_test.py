@@ -140,8 +140,9 @@ class Installed(unittest.TestCase):
             self.assertEqual(len(found), 1, f"{name} is in {found} of debian/*.install")
             used.update(found)
         expected = set(patterns)
-        if not (self.library / "mdfs").exists():
-            expected.remove(f"usr/lib/{multiarch}/mdfs")  # built without OpenImageIO
+        for module in ("mdfs_oiio.so", "mdfs_serve.so", "mdfs_film.so"):
+            if not (self.library / "mdfs" / module).exists():
+                expected.remove(f"usr/lib/{multiarch}/mdfs/{module}")  # built without its library
         if not (self.library / "gstreamer-1.0").exists():
             expected -= {f"usr/lib/{multiarch}/gstreamer-1.0", "usr/share/man/man7"}
         if not (self.top / "lib/systemd").exists():
@@ -181,7 +182,8 @@ class Installed(unittest.TestCase):
         if not folder.exists() or not shutil.which("gst-inspect-1.0"):
             self.skipTest("the plugin was not built, or gst-inspect-1.0 is not installed")
         environment = {**os.environ, "GST_PLUGIN_PATH": str(folder), "GST_REGISTRY": str(self.work / "registry")}
-        for element, written in (("mdfssrc", "lookahead"), ("mdfssink", "codec")):
+        for element, written in (("mdfssrc", "lookahead"), ("mdfssink", "codec"), ("mdfsfecenc", "redundancy"),
+                                 ("mdfsfecdec", "stats")):
             told = run("gst-inspect-1.0", element, env=environment)
             self.assertIn(str(folder), told)
             self.assertIn(written, told)

@@ -7,9 +7,9 @@
 #include <sys/syscall.h>
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <memory>
 
+#include "address.h"
 #include "commands.h"
 #include "mounted.h"
 #include "serve/serve_module.h"
@@ -25,27 +25,6 @@ struct ServeArguments {
   bool is_public = false;
 };
 
-struct Address {
-  std::string host;
-  int port = 0;
-};
-
-// "HOST:PORT" or "[IPv6]:PORT".
-Result<Address> parse_address(const std::string& text) {
-  const std::size_t colon = text.rfind(':');
-  Address address;
-  if (colon != std::string::npos) {
-    address.host = text.substr(0, colon);
-    if (address.host.starts_with('[') && address.host.ends_with(']'))
-      address.host = address.host.substr(1, address.host.size() - 2);
-    const char* const end = text.data() + text.size();
-    const auto [last, failure] = std::from_chars(text.data() + colon + 1, end, address.port);
-    if (failure == std::errc{} && last == end && !address.host.empty() && address.port >= 0 && address.port <= 65535)
-      return address;
-  }
-  return Error{Errc::kInvalidArgument, text + ": --listen requires HOST:PORT, such as 127.0.0.1:8080"};
-}
-
 bool is_loopback(const std::string& host) {
   in_addr four{};
   in6_addr six{};
@@ -55,7 +34,7 @@ bool is_loopback(const std::string& host) {
 }
 
 Status serve_command(const ServeArguments& arguments) {
-  MDFS_TRY_ASSIGN(const Address address, parse_address(arguments.listen));
+  MDFS_TRY_ASSIGN(const Address address, parse_address(arguments.listen, "--listen"));
   if (!arguments.is_public && !is_loopback(address.host))
     return Error{Errc::kInvalidArgument,
                  arguments.listen + ": other machines can reach this address: add --public, or listen on 127.0.0.1"};
