@@ -56,9 +56,9 @@ THIRD_PARTY = {
 TEST_DISKS = "device/testing/"
 
 # Headers, and folders of them, that come with the C library and the kernel.
-SYSTEM_HEADERS = {"dirent.h", "dlfcn.h", "fcntl.h", "fts.h", "grp.h", "limits.h", "malloc.h", "mntent.h", "poll.h",
-                  "pthread.h", "pwd.h", "sched.h", "signal.h", "spawn.h", "stdio.h", "syslog.h", "time.h", "ucontext.h",
-                  "unistd.h"}
+SYSTEM_HEADERS = {"dirent.h", "dlfcn.h", "fcntl.h", "fts.h", "grp.h", "limits.h", "malloc.h", "mntent.h", "netdb.h",
+                  "poll.h", "pthread.h", "pwd.h", "sched.h", "signal.h", "spawn.h", "stdio.h", "syslog.h", "time.h",
+                  "ucontext.h", "unistd.h"}
 SYSTEM_FOLDERS = {"sys", "linux", "asm", "net", "netinet", "arpa"}
 
 # Layers that know no file, clock, thread or random number (DESIGN: pure code), and what they therefore do not include.

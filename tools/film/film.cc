@@ -97,8 +97,15 @@ Status play(const PlayOptions& options) {
   return {};
 }
 
+Status wall(const WallOptions& options) {
+  MDFS_TRY_ASSIGN(const WallLayout layout, read_wall_layout(options.layout));
+  const std::array<Needed, 2> needed = {{{"mdfssrc", "mdfs-gstreamer"}, {"videoconvert", "gstreamer1.0-plugins-base"}}};
+  MDFS_TRY(require_elements(needed));
+  return options.panel.empty() ? control_wall(options, layout) : show_panel(options, layout);
+}
+
 }  // namespace mdfs::film
 
 extern "C" __attribute__((visibility("default"))) const mdfs::film::Module mdfs_film_module;
 const mdfs::film::Module mdfs_film_module = {MDFS_VERSION_STRING, mdfs::film::play, mdfs::film::send,
-                                             mdfs::film::receive};
+                                             mdfs::film::receive, mdfs::film::wall};

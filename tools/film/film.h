@@ -8,6 +8,7 @@
 
 #include "film_module.h"
 #include "pipeline.h"
+#include "wall_layout.h"
 
 namespace mdfs::film {
 
@@ -22,9 +23,14 @@ std::int64_t real_time_ns();
 // User and system time of this process.
 double cpu_seconds();
 
-// The symbols of the module.
+// A wall: the controller, and a panel.
+Status control_wall(const WallOptions& options, const WallLayout& layout);
+Status show_panel(const WallOptions& options, const WallLayout& layout);
+
+// The functions of the module.
 Status play(const PlayOptions& options);
 Result<SendReport> send(const SendOptions& options);
 Result<ReceiveReport> receive(const ReceiveOptions& options, const std::function<void(int port)>& listening);
+Status wall(const WallOptions& options);
 
 }  // namespace mdfs::film

@@ -69,6 +69,12 @@ struct ReceiveReport {
   double cpu_s = 0;
 };
 
+struct WallOptions {
+  std::string layout;  // a TOML file, see wall_layout.h
+  std::string path;
+  std::string panel;  // of this process; empty: the controller
+};
+
 // The symbol mdfs_film_module. Each function returns when the movie ends, or after a signal.
 struct Module {
   const char* version;  // of MDFS
@@ -76,6 +82,7 @@ struct Module {
   Result<SendReport> (*send)(const SendOptions& options);
   // `listening` is called once, with the port.
   Result<ReceiveReport> (*receive)(const ReceiveOptions& options, const std::function<void(int port)>& listening);
+  Status (*wall)(const WallOptions& options);
 };
 
 }  // namespace mdfs::film

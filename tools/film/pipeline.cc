@@ -115,6 +115,15 @@ Status Pipeline::reach(GstState state) {
   }
 }
 
+Result<std::optional<Ending>> Pipeline::look() {
+  constexpr auto kEnds = static_cast<GstMessageType>(GST_MESSAGE_ERROR | GST_MESSAGE_EOS);
+  const MessagePtr message(gst_bus_pop_filtered(bus_.get(), kEnds));
+  if (message == nullptr) return std::optional<Ending>();
+  if (GST_MESSAGE_TYPE(message.get()) == GST_MESSAGE_EOS) return std::optional(Ending::kEnd);
+  if (is_closed_window(message.get())) return std::optional(Ending::kClosed);
+  return error_of(message.get());
+}
+
 Result<Ending> Pipeline::run(const std::function<bool()>& timed_out) {
   const tools::Interruption interruption;
   gst_element_set_state(pipeline_.get(), GST_STATE_PLAYING);

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -46,6 +47,9 @@ class Pipeline {
   GstElement* get() const { return pipeline_.get(); }
   // The element of this name, which the description has.
   ObjectPtr<GstElement> element(const char* name) const;
+
+  // What has happened since the last call, without waiting; nothing, or the end of the movie or of the window.
+  Result<std::optional<Ending>> look();
 
   // Waits until the state is reached, but not for the first frame of a live source.
   Status reach(GstState state);

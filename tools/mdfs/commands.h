@@ -24,7 +24,7 @@ void add_disk_stats_command(CLI::App& noun, Action& action);
 void add_scrub_commands(CLI::App& app, Action& action);  // scrub start, status, cancel, resume
 void add_serve_command(CLI::App& app, Action& action);   // serve
 void add_meter_command(CLI::App& app, Action& action);   // meter
-void add_film_commands(CLI::App& app, Action& action);   // play, send, receive
+void add_film_commands(CLI::App& app, Action& action);   // play, send, receive, wall
 
 // mount.mdfs SOURCE DIRECTORY [-sfnv] [-o OPTIONS], as mount(8) calls it.
 int mount_helper(int argc, char** argv);

@@ -1,4 +1,4 @@
-// mdfs play, send, receive: movies on a screen and over networks.
+// mdfs play, send, receive, wall: movies on screens and over networks.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
@@ -210,12 +210,28 @@ void add_receive_command(CLI::App& app, Action& action) {
   command->callback([arguments, &action] { action = [arguments] { return receive_command(*arguments); }; });
 }
 
+void add_wall_command(CLI::App& app, Action& action) {
+  const auto options = std::make_shared<film::WallOptions>();
+  CLI::App* const command = app.add_subcommand("wall", "Show a movie on several synchronized panels");
+  command->add_option("LAYOUT", options->layout, "TOML file of the panels")->required();
+  command->add_option("PATH", options->path, "Image on a mounted volume")->required();
+  command->add_option("--panel", options->panel, "Be this panel; default: start the panels, and control them")
+      ->type_name("NAME");
+  command->callback([options, &action] {
+    action = [options]() -> Status {
+      MDFS_TRY_ASSIGN(const film::Module* module, film_module());
+      return module->wall(*options);
+    };
+  });
+}
+
 }  // namespace
 
 void add_film_commands(CLI::App& app, Action& action) {
   add_play_command(app, action);
   add_send_command(app, action);
   add_receive_command(app, action);
+  add_wall_command(app, action);
 }
 
 }  // namespace mdfs::tools
