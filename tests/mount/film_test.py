@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -272,6 +273,34 @@ class Play(Films):
         self.assertEqual(read_all(shown), data[3:7, ..., 1].tobytes())
         run(MDFS, "play", self.at("film"), "--level", "1", "--sink", f"filesink location={shown}")
         self.assertEqual(os.stat(shown).st_size, 30 * 10 * 16 * 3)
+
+    def test_a_window_on_the_screen_shows_the_movie(self):
+        if shutil.which("Xvfb") is None:
+            self.skipTest("Xvfb is not installed")
+        colour = (200, 40, 90)
+        data = np.broadcast_to(np.array(colour, "u1"), (300, 96, 160, 3))
+        make_image(self.at("film"), data.shape[:3], channels=3, axes="tyx")
+        write_all(self.at("film"), data.tobytes())
+        server = subprocess.Popen(["Xvfb", "-displayfd", "1", "-screen", "0", "320x240x24", "-nolisten", "tcp",
+                                   "-noreset"],
+                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.addCleanup(server.communicate)
+        self.addCleanup(server.terminate)
+        display = ":" + server.stdout.readline().strip()
+        viewer = subprocess.Popen([MDFS, "play", self.at("film"), "--fps", "10"], text=True, stderr=subprocess.PIPE,
+                                  env={**os.environ, "DISPLAY": display})
+        self.addCleanup(viewer.communicate)
+        self.addCleanup(viewer.kill)
+
+        def is_shown():
+            grabbed = subprocess.run(["ffmpeg", "-loglevel", "error", "-f", "x11grab", "-video_size", "160x96", "-i",
+                                      display, "-frames:v", "1", "-f", "rawvideo", "-pix_fmt", "rgb24", "-"],
+                                     capture_output=True, check=True).stdout
+            return (np.frombuffer(grabbed, "u1").reshape(-1, 3) == colour).all()
+
+        harness.wait_until(is_shown, viewer)
+        viewer.send_signal(signal.SIGINT)
+        self.assertEqual(viewer.wait(LIMIT_S), 0)
 
     def test_without_a_screen_the_error_says_it(self):
         self.movie("film", (3, 20, 32))

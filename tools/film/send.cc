@@ -4,6 +4,7 @@
 #include <gst/gst.h>
 
 #include <array>
+#include <cstdint>
 
 #include "film.h"
 #include "pipeline.h"
@@ -12,8 +13,9 @@
 namespace mdfs::film {
 namespace {
 
-// Of packets that wait to be sent: the next group of packets is made while one is sent.
-constexpr GstClockTime kQueueTime = GST_SECOND;
+// Packets that wait to be sent, at most: a stored movie can be read ahead, so that a pause of the disks is not heard.
+constexpr GstClockTime kQueueTime = 4 * GST_SECOND;
+constexpr std::uint64_t kQueueBytes = 128 << 20;
 
 std::string codec_part(const SendOptions& options) {
   if (options.codec == "raw") return {};
@@ -25,10 +27,10 @@ std::string description_of(const SendOptions& options) {
   return fmt::format(
       "mdfssrc name=source ! {}rtpgstpay name=pay mtu={} config-interval=1 ! "
       "mdfsfecenc name=fec redundancy={} important-redundancy={} important-every={} interval={} ! "
-      "queue max-size-time={} max-size-buffers=0 max-size-bytes=0 ! udpsink name=net sync=true qos=true",
+      "queue max-size-time={} max-size-buffers=0 max-size-bytes={} ! udpsink name=net sync=true qos=true",
       codec_part(options), options.mtu, options.redundancy,
       options.important_redundancy ? static_cast<int>(*options.important_redundancy) : -1, options.important_every,
-      options.interval_ms, kQueueTime);
+      options.interval_ms, kQueueTime, kQueueBytes);
 }
 
 // When running time 0 of a pipeline that plays was.
