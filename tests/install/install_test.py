@@ -176,7 +176,6 @@ class Installed(unittest.TestCase):
                 self.assertTrue((self.top / "share" / file).exists(), file)
         self.assertIn("#compdef mdfs ", (self.top / "share/zsh" / zsh / "_mdfs").read_text())
 
-    @unittest.skipUnless(CAN_MOUNT, "mounting needs root and /dev/fuse")
     def test_gstreamer_finds_the_plugin(self):
         folder = self.library / "gstreamer-1.0"
         if not folder.exists() or not shutil.which("gst-inspect-1.0"):
@@ -188,6 +187,26 @@ class Installed(unittest.TestCase):
             self.assertIn(str(folder), told)
             self.assertIn(written, told)
 
+    @unittest.skipUnless(CAN_MOUNT, "mounting needs root and /dev/fuse")
+    def test_the_installed_program_finds_its_plugin_and_plays(self):
+        if not (self.library / "mdfs/mdfs_film.so").exists():
+            self.skipTest("built without GStreamer")
+        disk = self.make_volume()[0]
+        place = self.work / "mnt"
+        place.mkdir()
+        mdfs = self.program("mdfs")
+        run(mdfs, "mount", disk, place)
+        try:
+            run(mdfs, "image", "create", place / "film", "--shape", "5x30x40", "--axes", "tyx")
+            (place / "film").write_bytes(samples := os.urandom(6000))
+            environment = {name: value for name, value in os.environ.items() if name != "GST_PLUGIN_PATH"}
+            run(mdfs, "play", place / "film", "--sink", f"filesink location={self.work / 'shown'}",
+                env={**environment, "GST_REGISTRY": str(self.work / "registry")})
+            self.assertEqual((self.work / "shown").read_bytes(), samples)
+        finally:
+            run(mdfs, "umount", place)
+
+    @unittest.skipUnless(CAN_MOUNT, "mounting needs root and /dev/fuse")
     def test_pictures_are_imported_by_the_installed_program(self):
         if not (self.library / "mdfs/mdfs_oiio.so").exists():
             self.skipTest("built without OpenImageIO")
