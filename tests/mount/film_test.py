@@ -251,6 +251,14 @@ class Ends(Films):
         sender.send_signal(signal.SIGTERM)
         self.assertIn("stopped by a signal", sender.communicate(timeout=LIMIT_S)[1])
 
+    def test_a_signal_ends_a_receiver_to_which_nothing_came(self):
+        for to in (("--to", self.at("copy")), ("--view", "--sink", "fakesink")):
+            receiver = self.receiver(*to)
+            receiver.process.send_signal(signal.SIGINT)
+            received = receiver.end()
+            self.assertEqual((received["frames"], received["sent"], received["lost"]), (0, None, 0))
+        self.assertFalse(os.path.exists(self.at("copy")))
+
     def test_datagrams_from_elsewhere_do_not_disturb(self):
         data = self.movie("film", (20, 20, 32))
         receiver = self.receiver("--to", self.at("copy"), "--latency", "1000")
@@ -304,7 +312,13 @@ class Play(Films):
 
     def test_without_a_screen_the_error_says_it(self):
         self.movie("film", (3, 20, 32))
+        # The plugins of X11 alone: others show frames on a console.
+        system = run("pkg-config", "--variable=pluginsdir", "gstreamer-1.0").strip()
+        os.mkdir(self.at("plugins"))
+        for name in ("autodetect", "coreelements", "videoconvertscale", "ximagesink"):
+            os.symlink(f"{system}/libgst{name}.so", self.at("plugins", f"libgst{name}.so"))
         without = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY")}
+        without |= {"GST_PLUGIN_SYSTEM_PATH": self.at("plugins"), "GST_REGISTRY": self.at("registry")}
         for environment, words in ((without, "neither DISPLAY nor WAYLAND_DISPLAY is set"),
                                    ({**without, "DISPLAY": ":1993"}, "cannot show frames on this screen")):
             done = subprocess.run([MDFS, "play", self.at("film")], env=environment, capture_output=True, text=True,

@@ -72,7 +72,6 @@ Status show_panel(const WallOptions& options, const WallLayout& layout) {
   MDFS_TRY_ASSIGN(LineSocket controller, LineSocket::connect(layout.host, layout.port));
   MDFS_TRY(controller.send("panel " + panel.name));
 
-  const tools::Interruption interruption;
   while (!tools::Interruption::asked()) {
     pollfd waiting = {controller.fd(), POLLIN, 0};
     if (::poll(&waiting, 1, kPanelLookMs) > 0) {

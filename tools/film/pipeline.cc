@@ -10,8 +10,6 @@
 #include <optional>
 #include <string_view>
 
-#include "support/interruption.h"
-
 namespace mdfs::film {
 namespace {
 
@@ -46,6 +44,15 @@ bool is_closed_window(GstMessage* message) {
                       std::string_view(error->message).find("window was closed") != std::string_view::npos;
   g_error_free(error);
   return closed;
+}
+
+// decodebin says it so when the stream ends before the first frame.
+bool is_end_without_frames(GstMessage* message) {
+  GError* error = nullptr;
+  gst_message_parse_error(message, &error, nullptr);
+  const bool ended = g_error_matches(error, GST_STREAM_ERROR, GST_STREAM_ERROR_TYPE_NOT_FOUND);
+  g_error_free(error);
+  return ended;
 }
 
 bool has_element(const char* name) {
@@ -100,7 +107,6 @@ ObjectPtr<GstElement> Pipeline::element(const char* name) const {
 
 Status Pipeline::reach(GstState state) {
   gst_element_set_state(pipeline_.get(), state);
-  const tools::Interruption interruption;
   while (true) {
     // Errors come before the end of a wait for a state that fails.
     const MessagePtr message(gst_bus_pop_filtered(bus_.get(), GST_MESSAGE_ERROR));
@@ -125,7 +131,6 @@ Result<std::optional<Ending>> Pipeline::look() {
 }
 
 Result<Ending> Pipeline::run(const std::function<bool()>& timed_out) {
-  const tools::Interruption interruption;
   gst_element_set_state(pipeline_.get(), GST_STATE_PLAYING);
   constexpr auto kMessages = static_cast<GstMessageType>(GST_MESSAGE_ERROR | GST_MESSAGE_EOS | GST_MESSAGE_ELEMENT);
   std::optional<Ending> why;
@@ -140,6 +145,7 @@ Result<Ending> Pipeline::run(const std::function<bool()>& timed_out) {
     if (message != nullptr && GST_MESSAGE_TYPE(message.get()) == GST_MESSAGE_EOS) return why.value_or(Ending::kEnd);
     if (message != nullptr && GST_MESSAGE_TYPE(message.get()) == GST_MESSAGE_ERROR) {
       if (is_closed_window(message.get())) return Ending::kClosed;
+      if (is_end_without_frames(message.get())) return why.value_or(Ending::kEnd);
       return error_of(message.get());
     }
     if (message != nullptr && !why && timed_out && gst_message_has_name(message.get(), "GstUDPSrcTimeout") &&

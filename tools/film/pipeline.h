@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "support/interruption.h"
 
 namespace mdfs::film {
 
@@ -35,7 +36,7 @@ enum class Ending {
   kTimedOut,  // nothing came
 };
 
-// One thread at a time calls the methods.
+// While it exists, signals that end a program are only noted. The main thread alone has one, and calls the methods.
 class Pipeline {
  public:
   // description: as of gst-launch-1.0.
@@ -60,6 +61,7 @@ class Pipeline {
  private:
   explicit Pipeline(GstElement* pipeline) : pipeline_(pipeline), bus_(gst_element_get_bus(pipeline)) {}
 
+  const tools::Interruption interruption_;
   const ObjectPtr<GstElement> pipeline_;
   const ObjectPtr<GstBus> bus_;
 };
