@@ -23,7 +23,7 @@ HEADINGS = {"warm": "from memory", "cold": "cold, disks of 20 MB/s and 200 reque
             "plain files, one disk", "small": "small files, one disk (loop device)",
             "simulator": "predictions", "views": "views in the hands of other programs",
             "lists": "fsync beside callers of lists",
-            "copies": "second copies, eight disks of 20 MB/s",
+            "protect": "second copies, eight disks of 20 MB/s, beside btrfs raid1 and raid10",
             "fill": "modelled disks, fast at their beginning and slow at their end"}
 # Rows without a target that a reader wants to see; of the cold rows only the fewest and the most disks.
 ALSO = [r"^write of a window", r"^window 2048", r"^volume .* plane", r"^movie", r"small files"]

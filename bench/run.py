@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures MDFS through a mount, each figure beside its floor in the same run. Called by `./dev bench`; needs root.
 
-Every read is compared with the source. Scratch space (about 10 GB) is given back, also after a failure or a signal.
+Every read is compared with the source. Scratch space (up to 12 GB) is given back, also after a failure or a signal.
 """
 # SPDX-License-Identifier: Apache-2.0
 import argparse
@@ -11,14 +11,14 @@ import signal
 import subprocess
 import sys
 
-from mdfsbench import (ageing, channel, cold, copies, durable, fill, ingest, levels, life, lists, many, peers, planes,
-                       scale, scan, simulator, small, streaming, table, unequal, views, warm)
+from mdfsbench import (ageing, channel, cold, durable, fill, ingest, levels, life, lists, many, peers, planes,
+                       protect, scale, scan, simulator, small, streaming, table, unequal, views, warm)
 from mdfsbench.context import Context, Failed, Skip, machine, say
 
 GROUPS = {"warm": warm, "cold": cold, "planes": planes, "peers": peers, "many": many, "channel": channel,
           "scan": scan, "small": small, "ingest": ingest, "scale": scale, "durable": durable, "ageing": ageing,
           "levels": levels, "life": life, "streaming": streaming, "simulator": simulator, "fill": fill,
-          "unequal": unequal, "views": views, "lists": lists, "copies": copies}
+          "unequal": unequal, "views": views, "lists": lists, "protect": protect}
 
 
 def arguments():

@@ -1,4 +1,5 @@
-"""One image in the hands of each program that reads windows: MDFS by libmdfs, HDF5 by h5py, TensorStore, GDAL.
+"""One image in the hands of each program that reads windows: MDFS by libmdfs, HDF5 by h5py, TensorStore, GDAL. And a
+plain file, row by row.
 
 All are called from Python with the same boxes. A store is written once, then opened by as many readers as needed.
 """
@@ -34,21 +35,34 @@ class Window(ctypes.Structure):
 class Mdfs:
     name = "MDFS"
 
-    def __init__(self, path, shape):
+    def __init__(self, path, shape, flags=os.O_RDONLY):
         self.library, self.image = library(), ctypes.c_void_p()
-        if self.library.mdfs_open(os.fsencode(path), os.O_RDONLY, ctypes.byref(self.image)) != 0:
-            raise OSError(self.library.mdfs_last_error().decode())
+        self.check(self.library.mdfs_open(os.fsencode(path), flags, ctypes.byref(self.image)))
         self.rank = len(shape) - (1 if shape[-1] <= 4 else 0)
 
-    def read(self, box):
-        out = np.empty([stop - start for start, stop in box], np.uint8)
+    def check(self, result):
+        if result < 0:
+            raise OSError(self.library.mdfs_last_error().decode())
+
+    def window(self, box):
         window = Window(ctypes.sizeof(Window), self.rank)
         for axis, (start, stop) in enumerate(box[:self.rank]):
             window.start[axis], window.length[axis] = start, stop - start
         window.channel = -1
-        if self.library.mdfs_read_window(self.image, ctypes.byref(window), out.ctypes.data, out.nbytes, None) < 0:
-            raise OSError(self.library.mdfs_last_error().decode())
+        return ctypes.byref(window)
+
+    def read(self, box):
+        out = np.empty([stop - start for start, stop in box], np.uint8)
+        self.check(self.library.mdfs_read_window(self.image, self.window(box), out.ctypes.data, out.nbytes, None))
         return out
+
+    def write(self, box, samples):
+        """Contiguous samples. Readers see them; sync() makes them durable."""
+        self.check(self.library.mdfs_write_window(self.image, self.window(box), samples.ctypes.data, samples.nbytes,
+                                                  None))
+
+    def sync(self):
+        self.check(self.library.mdfs_sync(self.image))
 
     def close(self):
         self.library.mdfs_close(self.image)
@@ -61,10 +75,45 @@ def library(path=None, _loaded={}):
         loaded.mdfs_read_window.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t,
                                             ctypes.c_void_p]
         loaded.mdfs_read_window.restype = ctypes.c_ssize_t
+        loaded.mdfs_write_window.argtypes = loaded.mdfs_read_window.argtypes
+        loaded.mdfs_write_window.restype = ctypes.c_ssize_t
+        loaded.mdfs_sync.argtypes = [ctypes.c_void_p]
         loaded.mdfs_last_error.restype = ctypes.c_char_p
         loaded.mdfs_close.argtypes = [ctypes.c_void_p]
         _loaded["libmdfs"] = loaded
     return _loaded["libmdfs"]
+
+
+class RowMajor:
+    """A plain file of the canonical bytes: each row of a window by a call of its own, one after another."""
+    name = "rows of a plain file"
+
+    def __init__(self, path, shape, flags=os.O_RDONLY):
+        self.file, self.shape = os.open(path, flags), shape
+
+    def offsets(self, box):
+        """Where each row of the window begins in the file."""
+        (top, bottom), (left, _), _ = box
+        _, width, channels = self.shape
+        return [(y * width + left) * channels for y in range(top, bottom)]
+
+    def read(self, box):
+        out = np.empty([stop - start for start, stop in box], np.uint8)
+        for row, offset in zip(out, self.offsets(box)):
+            if os.preadv(self.file, [row], offset) != row.nbytes:
+                raise OSError("the file ends within a window")
+        return out
+
+    def write(self, box, samples):
+        for row, offset in zip(samples, self.offsets(box)):
+            if os.pwrite(self.file, row, offset) != row.nbytes:
+                raise OSError("a row was not written as a whole")
+
+    def sync(self):
+        os.fsync(self.file)
+
+    def close(self):
+        os.close(self.file)
 
 
 class Hdf5:

@@ -23,6 +23,8 @@ import tempfile
 
 SKIPPED = 77
 READ_AHEAD_KB = 128
+KTHREADD = 2  # the process of which all threads of the kernel are children
+SECTOR_BYTES = 512  # of the kernel's statistics, whatever the device has
 CGROUP_V1 = pathlib.Path("/sys/fs/cgroup/blkio")
 CGROUP_V2_ROOTS = [pathlib.Path("/sys/fs/cgroup"), pathlib.Path("/sys/fs/cgroup/unified")]
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -39,9 +41,9 @@ def run(*command):
     return result.stdout.strip()
 
 
-def own_cgroup(controller):
-    """Path of this process below the hierarchy of a controller; "" is the unified one."""
-    for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines():
+def cgroup_of(controller, process="self"):
+    """Path of a process below the hierarchy of a controller; "" is the unified one."""
+    for line in pathlib.Path(f"/proc/{process}/cgroup").read_text().splitlines():
         _, controllers, path = line.split(":", 2)
         if controllers == "" == controller or (controller and controller in controllers.split(",")):
             return path.lstrip("/")
@@ -53,8 +55,15 @@ class ThrottleV1:
 
     RULES = ["read_bps", "write_bps", "read_iops", "write_iops"]
 
+    @property
+    def limits_kernel_threads(self):
+        """Only where the caller is in their cgroup; a container does not see them."""
+        name = pathlib.Path(f"/proc/{KTHREADD}/comm")
+        return (name.exists() and name.read_text().strip() == "kthreadd"
+                and cgroup_of("blkio", KTHREADD) == cgroup_of("blkio"))
+
     def __init__(self):
-        path = own_cgroup("blkio")
+        path = cgroup_of("blkio")
         # Inside a container the path may be that of the host; then the hierarchy's own root is ours.
         candidates = [CGROUP_V1 / path, CGROUP_V1] if path is not None else []
         self.folder = next((c for c in candidates if (c / "blkio.throttle.read_bps_device").exists()), None)
@@ -74,8 +83,10 @@ class ThrottleV1:
 class ThrottleV2:
     """io.max of a new cgroup that the caller joins; closing moves the caller back."""
 
+    limits_kernel_threads = False
+
     def __init__(self):
-        path = own_cgroup("")
+        path = cgroup_of("")
         root = next((r for r in CGROUP_V2_ROOTS if (r / "cgroup.controllers").exists()), None)
         if root is None or path is None or "io" not in (root / "cgroup.controllers").read_text().split():
             raise Unavailable("no cgroup v2 io controller")
@@ -108,6 +119,12 @@ def make_throttle():
     raise Unavailable("; ".join(reasons))
 
 
+def written_bytes(device):
+    """What has been written to a block device since it is there."""
+    fields = (pathlib.Path("/sys/block") / pathlib.Path(device).name / "stat").read_text().split()
+    return int(fields[6]) * SECTOR_BYTES
+
+
 class ThrottledDisks:
     """`count` loop disks of `size_bytes` in a new directory below `scratch`; unthrottled until throttle()."""
 
@@ -115,6 +132,12 @@ class ThrottledDisks:
         self.count, self.size_bytes, self.scratch = count, size_bytes, scratch
         self.folder = self.limiter = None
         self.paths = []
+        self.files, self.lost = {}, []  # the file behind each device; the files whose devices are lost
+
+    @property
+    def limits_kernel_threads(self):
+        """True if the throttle also strikes what a filesystem of the kernel reads and writes by threads of its own."""
+        return self.limiter.limits_kernel_threads
 
     def __enter__(self):
         if os.geteuid() != 0:
@@ -123,17 +146,19 @@ class ThrottledDisks:
             self.limiter = make_throttle()
             self.folder = pathlib.Path(tempfile.mkdtemp(prefix="mdfs-bench-", dir=self.scratch))
             for index in range(self.count):
-                self._add(self.folder / f"disk{index}")
+                file = self.folder / f"disk{index}"
+                with open(file, "wb") as out:
+                    os.posix_fallocate(out.fileno(), 0, self.size_bytes)
+                self._attach(file)
         except BaseException:
             self.close()
             raise
         return self
 
-    def _add(self, file):
-        with open(file, "wb") as out:
-            os.posix_fallocate(out.fileno(), 0, self.size_bytes)
+    def _attach(self, file):
         device = run("losetup", "--find", "--show", "--direct-io=on", str(file))
         self.paths.append(device)
+        self.files[device] = file
         queue = pathlib.Path("/sys/block") / pathlib.Path(device).name / "queue"
         (queue / "read_ahead_kb").write_text(str(READ_AHEAD_KB))
 
@@ -149,10 +174,19 @@ class ThrottledDisks:
 
     def lose(self, index):
         """The device is gone; the others keep their order."""
-        device = self.paths.pop(index)
-        self.count -= 1
+        device = self.paths[index]
         self.limiter.set(self._numbers(device), 0, 0)
         run("losetup", "--detach", device)
+        self.paths.pop(index)
+        self.lost.append(self.files.pop(device))
+        self.count -= 1
+
+    def bring_back(self):
+        """The lost devices are there again, behind the others, with their old content and without a throttle."""
+        while self.lost:
+            self._attach(self.lost[0])
+            self.lost.pop(0)
+            self.count += 1
 
     def unthrottle(self):
         self.throttle(0, 0)

@@ -58,6 +58,23 @@ class ThrottledDisksTest(unittest.TestCase):
         self.assertGreater(slow, 0.8)
         self.assertLess(fast, slow)
 
+    def test_a_lost_disk_comes_back_with_its_content_behind_the_others(self):
+        with throttled_disks.ThrottledDisks(2, DISK_BYTES, self.scratch.name) as disks:
+            first, second = disks.paths
+            before = throttled_disks.written_bytes(first)
+            subprocess.run(["dd", "if=/dev/urandom", f"of={first}", "bs=64k", "count=1", "oflag=direct",
+                            "status=none"], check=True)
+            self.assertEqual(throttled_disks.written_bytes(first) - before, 64 << 10)
+            content = pathlib.Path(first).read_bytes()
+            disks.lose(0)
+            self.assertEqual(disks.paths, [second])
+            disks.throttle(8_000_000, 0)
+            disks.bring_back()
+            self.assertEqual(disks.paths[0], second)
+            self.assertEqual(pathlib.Path(disks.paths[1]).read_bytes(), content)
+            disks.throttle(8_000_000, 0)
+        self.assert_gone(first)
+
     @staticmethod
     def seconds_to_read(device):
         start = time.monotonic()
