@@ -58,6 +58,9 @@ class Protect(ProtectedVolume):
         self.lose(2)
         self.assertEqual(read(path), data)
         self.assertLess(self.protection(path)["copied"], 100)
+        plan = json.loads(run(MDFS, "window", "explain", "--json", path, "y0+640,x0+640"))
+        self.assertEqual((plan["extents"], plan["holes"]), (100, 0))
+        self.assertEqual([disk["bytes"] > 0 for disk in plan["disks"]], [True, True, False])
         data = data[:1000] + bytes(5000) + data[6000:]
         with open(path, "r+b") as file:  # writes go on with two disks
             file.seek(1000)

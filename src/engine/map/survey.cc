@@ -229,11 +229,26 @@ Result<layout::Fragmentation> Survey::fragmentation_of_samples(OpenObject& objec
   return fragmentation;
 }
 
+namespace {
+
+// What lies on a lost disk is read from its other piece.
+void read_around(std::uint64_t lost, MappedExtent& extent) {
+  const auto turn = [&](format::StoredExtent& stored) {
+    const auto is_lost = [&](const format::Runs& runs) { return (format::StoredExtent::disks_of(runs) & lost) != 0; };
+    if (stored.has_copy() && is_lost(stored.runs) && !is_lost(stored.copy)) stored = stored.by_copy();
+  };
+  turn(extent.record);
+  for (StripPart& part : extent.parts) turn(part.stored);
+}
+
+}  // namespace
+
 Result<WindowPlan> Survey::plan(OpenObject& object, const geometry::Window& window, const Stop& stop) {
   if (!object.is_image()) return {Errc::kNotImage, "window of an ordinary file"};
   const geometry::Box box = geometry::byte_box(*object.image, window);
   if (geometry::piece_count(object.array(), box) > kMostPlanned)
     return {Errc::kTooBig, "a window of more than 262144 extents cannot be planned"};
+  const std::uint64_t lost = core_.store.lost_disks();
   WindowPlan plan;
   plan.disks.resize(core_.store.disk_count());
   std::vector<Segment> segments;
@@ -248,7 +263,8 @@ Result<WindowPlan> Survey::plan(OpenObject& object, const geometry::Window& wind
       const std::lock_guard lock(block->mutex);
       plan.cached += covers(object, *block, piece.in_extent) ? 1 : 0;
     }
-    MDFS_TRY_ASSIGN(const MappedExtent extent, core_.extent_map.extent(object, piece.extent, false));
+    MDFS_TRY_ASSIGN(MappedExtent extent, core_.extent_map.extent(object, piece.extent, false));
+    if (lost != 0) read_around(lost, extent);
     if (extent.is_hole()) {
       ++plan.holes;
       continue;
