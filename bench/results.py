@@ -74,8 +74,9 @@ REASONS = {
     r"^JPEG tiles": "a tile is looked up, opened, measured and read: four requests to the daemon beside the encoding.",
     r"^overview .* of .* samples, cold$": "the open reads the window once, so that what cannot be read is built "
     "again, and the reader copies it from the cache.",
-    r"^(64x64|512x512), cold, two copies, a disk lost$": "with all disks a window takes less than their rates say, from "
-    "what the throttle has saved for idle disks. Without a disk it takes 1.04 to 1.15 times what seven disks can do.",
+    r"^(64x64|512x512), cold, two copies, a disk lost$": "with all disks a window takes less than their rates say, "
+    "from what the throttle has saved for idle disks. Without a disk it takes 1.04 to 1.15 times what seven disks "
+    "can do.",
     r"^9000 small files, untar$": "a file takes several requests to the daemon, and each wakes a thread on another "
     "processor. passthrough_ll keeps no data of its own: MDFS stores, checksums and commits each file. With FUSE over "
     "io_uring (`io_uring` in mount.mdfs(8)), which this kernel has switched off, requests stay on the caller's "
