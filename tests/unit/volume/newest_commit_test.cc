@@ -56,6 +56,7 @@ class NewestCommitTest : public VolumeTest {
       auto opened = test::open_volume(test::borrowed(disks), test::quiet_options(), environment_);
       EXPECT_OK(opened);
       if (!opened.ok()) return std::nullopt;
+      if (time == 0) found_copied_ = copied_of(**opened);
       auto tree = test::read_tree(**opened, 8u << 20);
       EXPECT_OK(tree);
       EXPECT_OK((*opened)->close());
@@ -106,6 +107,9 @@ class NewestCommitTest : public VolumeTest {
   void expect_that_no_bad_write_loses_anything(Pieces pieces) {
     const CommitSlot slot = newest();
     const test::Tree expected = seen_now();
+    EXPECT_TRUE(std::ranges::any_of(slot.checksum_records, [&](const ChecksumRecord& record) {
+      return !is_space_page(record) && record.bytes() != MDFS_NODE_SIZE;
+    })) << "the commit has published no data";
     for (std::size_t i = 0; i < slot.checksum_records.size(); ++i) {
       const ChecksumRecord& record = slot.checksum_records[i];
       if (is_space_page(record)) continue;
@@ -118,9 +122,21 @@ class NewestCommitTest : public VolumeTest {
       if (pieces == Pieces::kTwoOfAll) expect_two_good_pieces_after_a_write(again, record.disk, expected);
       const auto seen = seen_on(disks);
       ASSERT_TRUE(seen.has_value());
+      EXPECT_EQ(found_copied_, copied_of(volume())) << "the commit was given up";
       for (const auto& [path, what] : expected) EXPECT_TRUE(seen->contains(path) && seen->at(path) == what) << path;
     }
   }
+
+  // Extents and cells with two pieces, of all files in the root.
+  std::uint64_t copied_of(Volume& of) {
+    std::uint64_t copied = 0;
+    const auto entries = of.read_directory(kRootIno, 0, 100);
+    EXPECT_OK(entries);
+    for (const DirectoryEntry& entry : *entries)
+      if (const auto protection = of.protection(entry.ino, {}); protection.ok()) copied += protection->state.copied;
+    return copied;
+  }
+  std::uint64_t found_copied_ = 0;  // by the first mount of seen_on()
 
   std::string text_of(std::size_t bytes, unsigned seed) {
     std::string text(bytes, ' ');
