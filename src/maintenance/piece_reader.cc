@@ -10,6 +10,7 @@
 #include "base/checked.h"
 #include "base/log.h"
 #include "device/disk.h"
+#include "store/read_stored.h"
 
 namespace mdfs::maintenance {
 namespace {
@@ -112,18 +113,7 @@ PieceReader::Span PieceReader::next_span(unsigned index) const {
 
 // Run by run.
 Status PieceReader::check_alone(const StoredPiece& piece) {
-  format::PassingBytes passing(piece);
-  AlignedBuffer buffer(kReadBytes);
-  for (const store::Run& run : piece.runs) {
-    const std::uint64_t bytes = std::uint64_t{run.blocks} * block_size_;
-    for (std::uint64_t done = 0; done < bytes; done += kReadBytes) {
-      const MutableBytes part = buffer.bytes().first(std::min<std::uint64_t>(kReadBytes, bytes - done));
-      MDFS_TRY(device::read(members_.disk(run.disk), run.block * block_size_ + done, part));
-      passing.take(part);
-    }
-  }
-  if (!passing.match()) return {Errc::kCorrupt, "data.checksum"};
-  return {};
+  return store::verify_stored(piece, block_size_, [this](unsigned disk) { return &members_.disk(disk); });
 }
 
 // Blocks that were freed or moved meanwhile may hold other data. A piece is therefore damaged only if the tree still

@@ -8,7 +8,6 @@
 #include <set>
 #include <utility>
 
-#include "base/aligned_buffer.h"
 #include "format/cell_copies.h"
 #include "format/cell_parts.h"
 #include "format/extent_copies.h"
@@ -16,6 +15,7 @@
 #include "format/inode.h"
 #include "format/strip.h"
 #include "store/commit_nodes.h"
+#include "store/read_stored.h"
 
 namespace mdfs::store {
 namespace {
@@ -23,7 +23,6 @@ namespace {
 using format::Key;
 using format::StoredExtent;
 
-constexpr std::size_t kReadBytes = 1u << 20;
 // A commit with checksum records has written less than half of this, so that only a forged one asks for more.
 constexpr std::uint64_t kMostBytes = 256u << 20;
 constexpr std::uint64_t kMostPathBytes = std::uint64_t{format::kMaxTreeLevel} * MDFS_NODE_SIZE;
@@ -32,27 +31,9 @@ bool overlap(const alloc::Run& a, const alloc::Run& b) {
   return a.disk == b.disk && a.block < b.end() && b.block < a.end();
 }
 
-device::Disk* disk_of(std::span<device::Disk* const> disks, const alloc::Run& run) {
-  return run.disk < disks.size() ? disks[run.disk] : nullptr;
-}
-
-// Reads the bytes in `runs`, and hands them on. kMissingDisk; kCorrupt at the end: they do not match.
-template <typename Sink>
-Status pass(const StoredExtent& extent, std::span<device::Disk* const> disks, std::uint32_t block_size, Sink sink) {
-  format::PassingBytes passing(extent);
-  AlignedBuffer buffer(kReadBytes);
-  for (const alloc::Run& run : extent.runs) {
-    device::Disk* const disk = disk_of(disks, run);
-    if (disk == nullptr) return {Errc::kMissingDisk, "of a piece"};
-    const std::uint64_t bytes = std::uint64_t{run.blocks} * block_size;
-    for (std::uint64_t done = 0; done < bytes; done += kReadBytes) {
-      const MutableBytes part = buffer.bytes().first(std::min<std::uint64_t>(kReadBytes, bytes - done));
-      MDFS_TRY(device::read(*disk, run.block * block_size + done, part));
-      passing.take(part);
-      MDFS_TRY(sink(part));
-    }
-  }
-  return passing.match() ? Status() : Status(Errc::kCorrupt, "data.checksum");
+// disks[i] is disk i.
+auto disk_in(std::span<device::Disk* const> disks) {
+  return [disks](unsigned disk) { return disk < disks.size() ? disks[disk] : nullptr; };
 }
 
 // Writes bytes one after another to runs. What has no disk now is left out.
@@ -66,10 +47,8 @@ class RunWriter {
       const alloc::Run& run = runs_[run_];
       const std::uint64_t left = std::uint64_t{run.blocks} * block_size_ - done_;
       const std::uint64_t now = std::min<std::uint64_t>(left, bytes.size());
-      AlignedBuffer part(now);
-      std::copy_n(bytes.begin(), now, part.bytes().begin());
-      if (device::Disk* const disk = disk_of(disks_, run))
-        MDFS_TRY(device::write(*disk, run.block * block_size_ + done_, part.bytes()));
+      if (device::Disk* const disk = disk_in(disks_)(run.disk))
+        MDFS_TRY(device::write(*disk, run.block * block_size_ + done_, bytes.first(now)));
       bytes = bytes.subspan(now);
       done_ = now == left ? 0 : done_ + now;
       if (done_ == 0) ++run_;
@@ -219,7 +198,7 @@ class PieceSearch {
 
   bool matches(const StoredExtent& extent) {
     if (!budget_.take(extent.piece_blocks() * block_size_)) return false;
-    return pass(extent, disks_, block_size_, [](ConstBytes) { return Status(); }).ok();
+    return verify_stored(extent, block_size_, disk_in(disks_)).ok();
   }
 
   const std::uint64_t generation_;
@@ -248,7 +227,8 @@ Status repair(const CommitDamage& damage, std::span<device::Disk* const> disks, 
   MDFS_TRY(repair_copies(damage.nodes, disks, block_size));
   for (const BadPiece& piece : damage.pieces) {
     RunWriter writer(piece.bad, disks, block_size);
-    MDFS_TRY(pass(piece.good, disks, block_size, [&](ConstBytes bytes) { return writer.write(bytes); }));
+    MDFS_TRY(
+        read_stored(piece.good, block_size, disk_in(disks), [&](ConstBytes bytes) { return writer.write(bytes); }));
   }
   return {};
 }

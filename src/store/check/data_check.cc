@@ -10,6 +10,7 @@
 #include "base/aligned_buffer.h"
 #include "base/checked.h"
 #include "base/crc32c.h"
+#include "store/read_stored.h"
 
 namespace mdfs::store {
 namespace {
@@ -33,19 +34,7 @@ void DataChecker::add(StoredData data) {
 
 // A piece by itself, run by run.
 Status DataChecker::check_piece(const StoredData& data) const {
-  format::PassingBytes passing(data);
-  AlignedBuffer buffer(kReadBytes);
-  for (const format::Run& run : data.runs) {
-    device::Disk& disk = *volume_.members[run.disk].disk;
-    const std::uint64_t bytes = std::uint64_t{run.blocks} * block_size_;
-    for (std::uint64_t done = 0; done < bytes; done += kReadBytes) {
-      const MutableBytes part = buffer.bytes().first(std::min<std::uint64_t>(kReadBytes, bytes - done));
-      MDFS_TRY(device::read(disk, run.block * block_size_ + done, part));
-      passing.take(part);
-    }
-  }
-  if (!passing.match()) return {Errc::kCorrupt, "data.checksum"};
-  return {};
+  return verify_stored(data, block_size_, [this](unsigned disk) { return volume_.members[disk].disk.get(); });
 }
 
 Result<ByteVector> DataChecker::read_piece(const format::StoredExtent& extent) const {
