@@ -23,4 +23,18 @@ void add_video_pad(GstElementClass* element, const char* name, GstPadDirection d
   add_pad_template(element, name, direction, text.c_str());
 }
 
+GstPad* add_packet_pads(gpointer element, GstPadChainFunction chain, GstPadEventFunction event) {
+  GstElementClass* const templates = GST_ELEMENT_GET_CLASS(element);
+  const auto make = [&](const char* name) {
+    return gst_pad_new_from_template(gst_element_class_get_pad_template(templates, name), name);
+  };
+  GstPad* const sink = make("sink");
+  GstPad* const source = make("src");
+  gst_pad_set_chain_function(sink, chain);
+  gst_pad_set_event_function(sink, event);
+  gst_pad_use_fixed_caps(source);
+  for (GstPad* const pad : {sink, source}) gst_element_add_pad(GST_ELEMENT(element), pad);
+  return source;
+}
+
 }  // namespace mdfs::gst

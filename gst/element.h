@@ -27,4 +27,8 @@ void add_pad_template(GstElementClass* element, const char* name, GstPadDirectio
 // The same for raw video in the formats of pixels.h.
 void add_video_pad(GstElementClass* element, const char* name, GstPadDirection direction);
 
+// Adds the pads "sink" and "src" of an element that is pushed packets, by the templates of its class. Returns the
+// latter, which the element owns.
+GstPad* add_packet_pads(gpointer element, GstPadChainFunction chain, GstPadEventFunction event);
+
 }  // namespace mdfs::gst

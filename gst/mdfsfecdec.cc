@@ -34,7 +34,6 @@ using namespace mdfs::gst;
 
 struct MdfsFecDec {
   GstElement parent;
-  GstPad* sink;
   GstPad* source;
   Decoder* decoder;  // owned
 };
@@ -190,12 +189,5 @@ static void mdfs_fec_dec_class_init(MdfsFecDecClass* klass) {
 
 static void mdfs_fec_dec_init(MdfsFecDec* self) {
   self->decoder = new Decoder;
-  GstElementClass* const element = GST_ELEMENT_GET_CLASS(self);
-  self->sink = gst_pad_new_from_template(gst_element_class_get_pad_template(element, "sink"), "sink");
-  gst_pad_set_chain_function(self->sink, decoder_chain);
-  gst_pad_set_event_function(self->sink, decoder_event);
-  gst_element_add_pad(GST_ELEMENT(self), self->sink);
-  self->source = gst_pad_new_from_template(gst_element_class_get_pad_template(element, "src"), "src");
-  gst_pad_use_fixed_caps(self->source);
-  gst_element_add_pad(GST_ELEMENT(self), self->source);
+  self->source = add_packet_pads(self, decoder_chain, decoder_event);
 }

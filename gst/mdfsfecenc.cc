@@ -43,7 +43,6 @@ using namespace mdfs::gst;
 
 struct MdfsFecEnc {
   GstElement parent;
-  GstPad* sink;
   GstPad* source;
   Encoder* encoder;  // owned
 };
@@ -287,12 +286,5 @@ static void mdfs_fec_enc_class_init(MdfsFecEncClass* klass) {
 
 static void mdfs_fec_enc_init(MdfsFecEnc* self) {
   self->encoder = new Encoder;
-  GstElementClass* const element = GST_ELEMENT_GET_CLASS(self);
-  self->sink = gst_pad_new_from_template(gst_element_class_get_pad_template(element, "sink"), "sink");
-  gst_pad_set_chain_function(self->sink, encoder_chain);
-  gst_pad_set_event_function(self->sink, encoder_event);
-  gst_element_add_pad(GST_ELEMENT(self), self->sink);
-  self->source = gst_pad_new_from_template(gst_element_class_get_pad_template(element, "src"), "src");
-  gst_pad_use_fixed_caps(self->source);
-  gst_element_add_pad(GST_ELEMENT(self), self->source);
+  self->source = add_packet_pads(self, encoder_chain, encoder_event);
 }

@@ -4,6 +4,7 @@ mount(8), mkfs(8), fsck(8) and fstab(5) in a mount namespace where the folder li
 usage: install_test.py MESON BUILD SOURCE PREFIX LIBDIR
 """
 # SPDX-License-Identifier: Apache-2.0
+import contextlib
 import fnmatch
 import json
 import os
@@ -52,6 +53,19 @@ class Installed(unittest.TestCase):
         disks = [self.work / f"disk{i}" for i in range(2)]
         run(self.program("mkfs.mdfs"), "--size", "16M", *disks)
         return disks
+
+    @contextlib.contextmanager
+    def mounted(self):
+        """The installed program, and the directory where a new volume is mounted."""
+        disk = self.make_volume()[0]
+        place = self.work / "mnt"
+        place.mkdir()
+        mdfs = self.program("mdfs")
+        run(mdfs, "mount", disk, place)
+        try:
+            yield mdfs, place
+        finally:
+            run(mdfs, "umount", place)
 
     def test_everything_is_where_a_user_expects_it(self):
         for name in ("bin/mdfs", "bin/mdfs-sim", "sbin/mkmdfs", "sbin/mdfsck", "sbin/mkfs.mdfs", "sbin/fsck.mdfs",
@@ -191,38 +205,24 @@ class Installed(unittest.TestCase):
     def test_the_installed_program_finds_its_plugin_and_plays(self):
         if not (self.library / "mdfs/mdfs_film.so").exists():
             self.skipTest("built without GStreamer")
-        disk = self.make_volume()[0]
-        place = self.work / "mnt"
-        place.mkdir()
-        mdfs = self.program("mdfs")
-        run(mdfs, "mount", disk, place)
-        try:
+        with self.mounted() as (mdfs, place):
             run(mdfs, "image", "create", place / "film", "--shape", "5x30x40", "--axes", "tyx")
             (place / "film").write_bytes(samples := os.urandom(6000))
             environment = {name: value for name, value in os.environ.items() if name != "GST_PLUGIN_PATH"}
             run(mdfs, "play", place / "film", "--sink", f"filesink location={self.work / 'shown'}",
                 env={**environment, "GST_REGISTRY": str(self.work / "registry")})
             self.assertEqual((self.work / "shown").read_bytes(), samples)
-        finally:
-            run(mdfs, "umount", place)
 
     @unittest.skipUnless(CAN_MOUNT, "mounting needs root and /dev/fuse")
     def test_pictures_are_imported_by_the_installed_program(self):
         if not (self.library / "mdfs/mdfs_oiio.so").exists():
             self.skipTest("built without OpenImageIO")
-        disk = self.make_volume()[0]
-        place = self.work / "mnt"
-        place.mkdir()
-        mdfs = self.program("mdfs")
-        run(mdfs, "mount", disk, place)
-        try:
+        with self.mounted() as (mdfs, place):
             (self.work / "a.ppm").write_bytes(b"P6\n40 30\n255\n" + os.urandom(3600))
             run(mdfs, "image", "import", self.work / "a.ppm", place / "a")
             run(mdfs, "image", "export", place / "a", self.work / "a.png")
             run(mdfs, "image", "import", self.work / "a.png", place / "b")
             self.assertEqual((place / "a").read_bytes(), (place / "b").read_bytes())
-        finally:
-            run(mdfs, "umount", place)
 
     @unittest.skipUnless(CAN_MOUNT, "mounting needs root and /dev/fuse")
     def test_mount_mkfs_fsck_and_fstab_know_mdfs(self):

@@ -8,13 +8,16 @@
 
 #include <array>
 #include <cstdlib>
-#include <ctime>
 #include <string_view>
 
+#include "base/environment.h"
 #include "mdfs/version.h"
 
 namespace mdfs::film {
 namespace {
+
+constexpr std::array<Needed, 2> kToShow = {
+    {{"mdfssrc", "mdfs-gstreamer"}, {"videoconvert", "gstreamer1.0-plugins-base"}}};
 
 bool is_set(const char* variable) {
   const char* const value = std::getenv(variable);
@@ -27,11 +30,7 @@ double seconds(const timeval& time) {
 
 }  // namespace
 
-std::int64_t real_time_ns() {
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
+std::int64_t real_time_ns() { return SystemEnvironment().now_ns(); }
 
 double cpu_seconds() {
   rusage used{};
@@ -86,8 +85,7 @@ Status check_sink(const Pipeline& pipeline) {
 }
 
 Status play(const PlayOptions& options) {
-  const std::array<Needed, 2> needed = {{{"mdfssrc", "mdfs-gstreamer"}, {"videoconvert", "gstreamer1.0-plugins-base"}}};
-  MDFS_TRY(require_elements(needed));
+  MDFS_TRY(require_elements(kToShow));
   MDFS_TRY_ASSIGN(const std::string sink, sink_of(options.sink));
   MDFS_TRY_ASSIGN(const auto pipeline, Pipeline::parse("mdfssrc name=source ! videoconvert ! " + sink));
   MDFS_TRY(set_movie(*pipeline, options.movie));
@@ -99,8 +97,7 @@ Status play(const PlayOptions& options) {
 
 Status wall(const WallOptions& options) {
   MDFS_TRY_ASSIGN(const WallLayout layout, read_wall_layout(options.layout));
-  const std::array<Needed, 2> needed = {{{"mdfssrc", "mdfs-gstreamer"}, {"videoconvert", "gstreamer1.0-plugins-base"}}};
-  MDFS_TRY(require_elements(needed));
+  MDFS_TRY(require_elements(kToShow));
   return options.panel.empty() ? control_wall(options, layout) : show_panel(options, layout);
 }
 
