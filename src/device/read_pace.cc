@@ -3,14 +3,12 @@
 #include "device/read_pace.h"
 
 #include <algorithm>
-#include <chrono>
+
+#include "base/environment.h"
 
 namespace mdfs::device {
 
-std::int64_t ReadPace::now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
+std::int64_t ReadPace::now_ns() { return SystemEnvironment().monotonic_ns(); }
 
 void ReadPace::begin(std::int64_t now_ns) {
   const std::lock_guard lock(mutex_);
@@ -59,15 +57,16 @@ void ReadPace::reset() {
 
 std::vector<double> slowness(std::span<const std::optional<double>> ns_per_byte) {
   std::vector<double> all(ns_per_byte.size(), 1);
+  std::vector<double> known;
+  for (const std::optional<double>& pace : ns_per_byte)
+    if (pace) known.push_back(*pace);
+  if (known.size() < 3) return all;
+  std::sort(known.begin(), known.end());
+  const std::size_t middle = (known.size() - 1) / 2;  // of the others, whichever is left out
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (!ns_per_byte[i]) continue;
-    std::vector<double> others;
-    for (std::size_t j = 0; j < all.size(); ++j)
-      if (j != i && ns_per_byte[j]) others.push_back(*ns_per_byte[j]);
-    if (others.size() < 2) continue;
-    const auto middle = others.begin() + static_cast<std::ptrdiff_t>(others.size() / 2);
-    std::nth_element(others.begin(), middle, others.end());
-    const double ratio = *middle > 0 ? *ns_per_byte[i] / *middle : 1;
+    const double median = known[*ns_per_byte[i] <= known[middle] ? middle + 1 : middle];
+    const double ratio = median > 0 ? *ns_per_byte[i] / median : 1;
     if (ratio >= kSlow) all[i] = std::min(ratio, kMostSlowness);
   }
   return all;

@@ -144,6 +144,7 @@ void DiskSlot::pass_on(std::span<device::Io* const> batch, Writes writes) {
     return;
   }
   const bool forbidden = writes_forbidden_;
+  const std::int64_t now_ns = device::ReadPace::now_ns();
   for (device::Io* io : batch) {
     MDFS_CHECK(!forbidden || io->op == device::Op::kRead || io->op == device::Op::kFlush);
     const bool remembered = writes == Writes::kRemembered && io->op == device::Op::kWrite;
@@ -152,7 +153,7 @@ void DiskSlot::pass_on(std::span<device::Io* const> batch, Writes writes) {
     io->context = pending;
     io->counters = &counters_;
     io->done = ended;
-    if (io->op == device::Op::kRead) counters_.pace.begin(device::ReadPace::now_ns());
+    if (io->op == device::Op::kRead) counters_.pace.begin(now_ns);
     counters_.waiting.fetch_add(1, std::memory_order_relaxed);
     counters_.waiting_bytes.fetch_add(io->bytes(), std::memory_order_relaxed);
   }

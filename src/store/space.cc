@@ -10,7 +10,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
-#include "store/pairs.h"
+#include "store/spare.h"
 #include "store/tree.h"
 
 namespace mdfs::store {
@@ -72,13 +72,13 @@ Space::Space(std::vector<MemberDisk>& members, const format::CommitSlot& slot, s
 
 void Space::count_disks() {
   total_data_ = total_metadata_ = 0;
-  all_healthy_ = true;
   node_disks_.clear();
   std::vector<std::uint64_t> sizes;
+  unsigned lost = 0;
   for (std::size_t i = 0; i < allocator_->disk_count(); ++i) {
     const alloc::SpaceMap* map = allocator_->map(i);
-    all_healthy_ = all_healthy_ && !is_out(static_cast<std::uint16_t>(i)) &&
-                   (map != nullptr || members_[i].state == DiskState::kNone);
+    const bool is_here = map != nullptr || members_[i].state == DiskState::kNone;
+    if (!is_here || is_out(static_cast<std::uint16_t>(i))) ++lost;
     if (!allocator_->usable(i)) continue;
     total_data_ += map->data_range().size();
     total_metadata_ += map->metadata_range().size();
@@ -88,7 +88,8 @@ void Space::count_disks() {
   const std::uint64_t floor = std::min(total_data_ / 16, kDataReserveFloor);
   data_reserve_ = std::clamp(total_data_ / kDataReserveShare, floor, kDataReserveLimit);
   copies_ = std::clamp(static_cast<unsigned>(node_disks_.size()), 2u, MDFS_MAX_COPIES);
-  keep_spare(sizes);
+  all_healthy_ = lost == 0;
+  spare_ = spare_blocks(sizes, spare_disks_ - std::min(spare_disks_, lost));
 }
 
 bool Space::is_crowded(const format::Pointer& node) const {

@@ -266,8 +266,6 @@ class Space {
   std::uint64_t data_for(Purpose purpose) const;
   // For messages: what data_for() leaves out beside.
   std::string beside_spare(Purpose purpose) const;
-  // `sizes`: data blocks of each usable disk.
-  void keep_spare(std::span<const std::uint64_t> sizes);
   void shrink();
 
   const std::vector<MemberDisk>& members_;

@@ -8,7 +8,6 @@
 #include "base/check.h"
 #include "store/pairs.h"
 #include "store/space.h"
-#include "store/spare.h"
 #include "store/tree.h"
 
 namespace mdfs::store {
@@ -41,15 +40,6 @@ std::uint64_t Space::missing_nodes(std::uint64_t home) const {
 std::uint64_t Space::kept_data(Purpose purpose) const {
   if (is_ordinary(purpose)) return data_reserve_ + missing_nodes(home_nodes()) * place_blocks();
   return purpose == Purpose::kReserved ? data_reserve_ / 2 : 0;
-}
-
-void Space::keep_spare(std::span<const std::uint64_t> sizes) {
-  std::size_t lost = 0;
-  for (std::size_t i = 0; i < members_.size(); ++i) {
-    const bool is_here = i < allocator_->disk_count() && allocator_->map(i) != nullptr;
-    if (members_[i].state != DiskState::kNone && (!is_here || is_out(static_cast<std::uint16_t>(i)))) ++lost;
-  }
-  spare_ = spare_blocks(sizes, spare_disks_ - std::min<std::size_t>(spare_disks_, lost));
 }
 
 void Space::set_spare_disks(unsigned disks) {
