@@ -12,13 +12,14 @@ import subprocess
 import sys
 
 from mdfsbench import (ageing, channel, cold, durable, fill, ingest, levels, life, lists, many, peers, planes,
-                       protect, scale, scan, simulator, small, streaming, table, unequal, views, warm)
+                       protect, scale, scan, simulator, small, streaming, streams, table, unequal, views, warm)
 from mdfsbench.context import Context, Failed, Skip, machine, say
 
 GROUPS = {"warm": warm, "cold": cold, "planes": planes, "peers": peers, "many": many, "channel": channel,
           "scan": scan, "small": small, "ingest": ingest, "scale": scale, "durable": durable, "ageing": ageing,
           "levels": levels, "life": life, "streaming": streaming, "simulator": simulator, "fill": fill,
-          "unequal": unequal, "views": views, "lists": lists, "protect": protect}
+          "unequal": unequal, "views": views, "lists": lists, "protect": protect,
+          "streams": streams}
 
 
 def arguments():

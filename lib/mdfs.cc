@@ -24,6 +24,7 @@
 #include "geometry/window_spec.h"
 #include "image.h"
 #include "many_windows.h"
+#include "stream.h"
 #include "window_calls.h"
 
 namespace mdfs::client {
@@ -257,6 +258,36 @@ int mdfs_plan(mdfs_image* image, const struct mdfs_ioc_window* window, struct md
         "extents, cannot be planned";
     return fail_errno(number, image->pool->path() + (number == EFBIG ? kTooBig : ""));
   });
+}
+
+int mdfs_stream_open(mdfs_image* image, struct mdfs_ioc_stream* request, mdfs_stream** stream) {
+  return guarded([&] {
+    if (image == nullptr || request == nullptr || stream == nullptr) return fail_errno(EINVAL, "a null pointer");
+    *stream = nullptr;
+    std::unique_ptr<mdfs_stream> opened;
+    const int result = mdfs_stream::open(*image, *request, opened);
+    *stream = opened.release();
+    return result;
+  });
+}
+
+ssize_t mdfs_stream_next(mdfs_stream* stream, void* buffer, size_t buffer_bytes, struct mdfs_ioc_frame* frame) {
+  return guarded([&]() -> ssize_t {
+    if (stream == nullptr || buffer == nullptr || frame == nullptr) return fail_errno(EINVAL, "a null pointer");
+    return stream->next(static_cast<std::byte*>(buffer), buffer_bytes, *frame);
+  });
+}
+
+int mdfs_stream_change(mdfs_stream* stream, struct mdfs_ioc_stream* request) {
+  return guarded([&] {
+    if (stream == nullptr || request == nullptr) return fail_errno(EINVAL, "a null pointer");
+    return stream->change(*request);
+  });
+}
+
+int mdfs_stream_close(mdfs_stream* stream) {
+  delete stream;
+  return 0;
 }
 
 int mdfs_sync(mdfs_image* image) {

@@ -360,6 +360,59 @@ struct mdfs_ioc_protection {
   uint64_t reserved[3];
 };
 
+/* A stream: a window of an image that advances along an axis at a reserved rate, one frame after another. An open file
+ * description has at most one, which ends with it. Times are those of CLOCK_MONOTONIC, in nanoseconds. */
+#define MDFS_IOC_STREAM_SHOW 0
+#define MDFS_IOC_STREAM_OPEN 1   /* takes a second, in which the disks are measured */
+#define MDFS_IOC_STREAM_CLOSE 2  /* with an id: any stream, by root, the owner of the mount or the user of the stream */
+#define MDFS_IOC_STREAM_PAUSE 3  /* what is reserved stays so */
+#define MDFS_IOC_STREAM_RESUME 4 /* with the frame that is next */
+#define MDFS_IOC_STREAM_SEEK 5   /* to `frame` */
+#define MDFS_IOC_STREAM_PACE 6   /* `rate` and `step` anew; the old ones stay where they are refused */
+#define MDFS_IOC_STREAM_LIST 7   /* on any file or directory: the first stream from `id` on; ENODATA: there is none */
+#define MDFS_STREAM_DROP 1u      /* flag: frames whose time is over are left out, so that the stream keeps its time */
+#define MDFS_STREAM_UNCHECKED 2u /* flag: accepted whatever the load, by root or the owner of the mount, else EPERM */
+#define MDFS_STREAM_PAUSED 4u    /* flag, out */
+#define MDFS_STREAM_ENDED 8u     /* flag, out: every frame has been delivered */
+struct mdfs_ioc_stream {
+  uint32_t struct_bytes; /* in: sizeof this structure */
+  uint32_t action;       /* in: MDFS_IOC_STREAM_* */
+  uint32_t flags;        /* in, open: MDFS_STREAM_DROP, _UNCHECKED; out */
+  uint32_t axis;         /* in, open: along which the window advances; out */
+  /* in, open: the first frame. It begins at a multiple of its length along the axis. Of a level: a stored one. */
+  struct mdfs_ioc_window window;
+  int64_t step;    /* in, open, pace: in frames, below 0: backwards; 0: 1; out */
+  double rate;     /* in, open, pace: frames per second, 0.001 to 1000000; out */
+  uint64_t frame;  /* in, seek: its number, 0 at the beginning of the axis; out: the next one */
+  uint64_t frames; /* out: there are along the axis */
+  uint64_t id;     /* in, close and list; out */
+  uint32_t lookahead; /* in, open: frames that are read ahead, at most 256, 0: as many as half a second shows; out */
+  uint32_t busiest;   /* out, open, pace: the disk that limits the rate */
+  double rate_that_fits;  /* out, open, pace: the highest that is accepted; also with the error EBUSY */
+  double load;            /* out, open, pace: of the busiest disk, with this stream at the rate asked for */
+  uint64_t in_time, late, dropped, failed; /* out: frames */
+  int64_t latest_ns;      /* out: behind its deadline, of the frame that was latest */
+  uint64_t inode;         /* out */
+  uint32_t uid, pid;      /* out: of the process that opened it */
+  uint64_t reserved[6];
+  /* out: share of the time of each disk, reserved, and used since the opening */
+  double reserved_load[MDFS_IOC_MAX_DISKS];
+  double used_load[MDFS_IOC_MAX_DISKS];
+};
+
+/* Waits for the next frame of this description's stream. read(2) and pread(2) on it then return the bytes of the frame,
+ * from offset 0, until the next frame is waited for or the stream is closed. */
+struct mdfs_ioc_frame {
+  uint32_t struct_bytes; /* in: sizeof this structure */
+  uint32_t flags;        /* zero; out: MDFS_STREAM_ENDED: there is no further frame, and the rest is zero */
+  uint64_t frame;        /* out, as all below: its number */
+  uint64_t bytes;
+  uint64_t dropped; /* frames before it that were left out, since the frame that was delivered before */
+  int64_t deadline_ns;
+  int64_t ready_ns; /* when it had been read: after the deadline, it is late */
+  uint64_t reserved[4];
+};
+
 /* Makes an empty ordinary file an image (needs write access). Its size becomes that of the canonical bytes. */
 #define MDFS_IOC_SET_GEOMETRY _IOW(MDFS_IOC_MAGIC, 1, struct mdfs_ioc_geometry)
 /* EINVAL on a file that is not an image. */
@@ -388,6 +441,15 @@ struct mdfs_ioc_protection {
 /* The answer is the state after the action. Except of a directory, a change starts the operation
  * MDFS_OPERATION_PROTECT, which converts what is stored. */
 #define MDFS_IOC_PROTECTION _IOWR(MDFS_IOC_MAGIC, 17, struct mdfs_ioc_protection)
+/* An image that is open for reading. EBUSY: the disks have no time left for the rate asked for, and rate_that_fits says
+ * for which they have; EFBIG: the frames ahead need more memory than is left for streams; EMFILE: too many streams;
+ * EOPNOTSUPP: the mount has none (-o streams=off), or the kernel cannot map direct_io files and this one is not open
+ * with O_DIRECT; EEXIST: the description has a stream; ENODATA: it has none. The answer is the state after the
+ * action. */
+#define MDFS_IOC_STREAM _IOWR(MDFS_IOC_MAGIC, 18, struct mdfs_ioc_stream)
+/* ENODATA: no stream; EBUSY: it is paused, or another call waits; EINTR: it was closed, or the caller is being killed;
+ * else the error of reading the frame, and the next call gets the frame behind it. */
+#define MDFS_IOC_FRAME _IOWR(MDFS_IOC_MAGIC, 19, struct mdfs_ioc_frame)
 /* EINVAL on a file that is not an image. Covers data that have been written back. */
 #define MDFS_IOC_FRAGMENTATION _IOR(MDFS_IOC_MAGIC, 48, struct mdfs_ioc_fragmentation)
 /* On any file or directory. */

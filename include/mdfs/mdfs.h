@@ -82,6 +82,19 @@ ssize_t mdfs_write_window(mdfs_image* image, const struct mdfs_ioc_window* windo
                           size_t buffer_bytes, const int64_t* strides);
 /* Returns the requests to each disk that a read of the window would make. */
 int mdfs_plan(mdfs_image* image, const struct mdfs_ioc_window* window, struct mdfs_ioc_plan* plan);
+/* A stream: a window that advances along an axis at a reserved rate, as MDFS_IOC_STREAM describes. It ends with its
+ * close, or with the process. Its functions are called by one thread at a time. */
+typedef struct mdfs_stream mdfs_stream;
+/* request: the fields of an opening, the others zero; struct_bytes and action are set. The answer replaces it. EBUSY:
+ * request->rate_that_fits is the highest rate that the disks have time for. */
+int mdfs_stream_open(mdfs_image* image, struct mdfs_ioc_stream* request, mdfs_stream** stream);
+/* Waits for the next frame, and copies its canonical bytes into `buffer`. Returns their number; 0: the course has
+ * ended. -EBUSY: the stream is paused. After the error of one frame the next call gets the frame behind it. */
+ssize_t mdfs_stream_next(mdfs_stream* stream, void* buffer, size_t buffer_bytes, struct mdfs_ioc_frame* frame);
+/* request->action: MDFS_IOC_STREAM_SHOW, _PAUSE, _RESUME, _SEEK or _PACE, with its fields, the others zero. The answer
+ * replaces it, also with the error EBUSY of another rate. */
+int mdfs_stream_change(mdfs_stream* stream, struct mdfs_ioc_stream* request);
+int mdfs_stream_close(mdfs_stream* stream); /* null is allowed */
 /* Makes data and names of the image durable, as fsync(2) does. */
 int mdfs_sync(mdfs_image* image);
 

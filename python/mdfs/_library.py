@@ -114,6 +114,11 @@ def library() -> Any:
     lib.mdfs_read_windows.argtypes = [image, ctypes.c_void_p, ctypes.c_size_t]
     lib.mdfs_plan.argtypes = [image, window, ctypes.POINTER(Plan)]
     lib.mdfs_sync.argtypes = [image]
+    stream, any_struct = ctypes.c_void_p, ctypes.c_void_p
+    lib.mdfs_stream_open.argtypes = [image, any_struct, ctypes.POINTER(stream)]
+    lib.mdfs_stream_next.argtypes = [stream, ctypes.c_void_p, ctypes.c_size_t, any_struct]
+    lib.mdfs_stream_next.restype = ctypes.c_ssize_t
+    lib.mdfs_stream_change.argtypes, lib.mdfs_stream_close.argtypes = [stream, any_struct], [stream]
     lib.mdfs_buffer_new.argtypes = [image, ctypes.c_size_t, ctypes.POINTER(ctypes.c_void_p)]
     lib.mdfs_buffer_data.argtypes = lib.mdfs_buffer_free.argtypes = [ctypes.c_void_p]
     lib.mdfs_buffer_data.restype = ctypes.c_void_p

@@ -16,6 +16,7 @@
 #include <systemd/sd-daemon.h>
 #endif
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <filesystem>
@@ -53,6 +54,7 @@ constexpr int kArenas = 4;
 constexpr int kMmapThresholdBytes = 256 << 10;
 constexpr std::uint64_t kModelSeed = 1;
 constexpr int kTrimThresholdBytes = 1 << 20;
+constexpr std::uint64_t kLeastStreamBytes = 16u << 20, kMostStreamBytes = std::uint64_t{2} << 30;
 // From a lazy unmounting to the end of the session, if no file is open.
 constexpr auto kUnmountGrace = std::chrono::milliseconds(1000);
 // For disks that are in use although no daemon of their volume answers.
@@ -233,6 +235,11 @@ std::uint64_t cache_bytes(const MountOptions& options) {
   return default_cache_bytes(usable.machine_bytes, usable.cgroup_limit_bytes);
 }
 
+// For frames that are read ahead, beside the cache.
+std::uint64_t stream_memory_bytes(std::uint64_t cache_bytes) {
+  return std::clamp<std::uint64_t>(cache_bytes / 4, kLeastStreamBytes, kMostStreamBytes);
+}
+
 WatchedCache watched(engine::Engine& engine) {
   return {[&engine] { return engine.cache_stats().bytes; },
           [&engine] { return engine.idle_ns(); },
@@ -373,6 +380,8 @@ Status serve(const Job& job, const Ready& ready) {
   server_settings.modelled = modelled;
   server_settings.trace = with.trace;
   server_settings.channels = with.channels;
+  if (options.streams_limit)
+    server_settings.streams = streams::StreamOptions{*options.streams_limit, stream_memory_bytes(with.cache_bytes)};
   MDFS_TRY_ASSIGN(auto server, Server::create(*volume, server_settings));
   // Ends before the volume does.
   const std::unique_ptr<ControlServer> control = std::move(with.control);

@@ -11,6 +11,7 @@
 #include "fuse/interrupts.h"
 #include "fuse/operations.h"
 #include "fuse/reply.h"
+#include "fuse/stream_ioctls.h"
 #include "fuse/view_nodes.h"
 #include "fuse/zarr_writes.h"
 
@@ -412,6 +413,7 @@ void op_release(fuse_req_t req, fuse_ino_t ino, fuse_file_info* fi) {
   if (is_virtual(ino) && handle->writer && !handle->writer->empty() && !handle->refused)
     return apply_at_release(req, std::move(handle));
   if (server.channels() != nullptr) server.channels()->close(handle.get());
+  end_stream(server, *handle);
   server.volume().release_file(handle->ino);
   fuse_reply_err(req, 0);
 }

@@ -50,6 +50,7 @@ struct Handle {
   unsigned applying = 0;  // applications under way
   // Closes that wait for them, and get their result.
   std::vector<std::function<void(const Status&)>> waiting;
+  std::uint64_t stream = 0;  // its number; 0: none
   // Virtual files only.
   std::shared_ptr<const Node> node;
   std::optional<geometry::Window> chunk;  // the samples that a chunk of a Zarr array shows

@@ -503,4 +503,86 @@ mdfs_ioc_model to_ioc_model(const device::ModelledReport& report) {
   return out;
 }
 
+Status check_stream_request(const mdfs_ioc_stream& in) {
+  if (in.struct_bytes != sizeof in) return bad(fmt::format("struct_bytes is {}, not {}", in.struct_bytes, sizeof in));
+  if (in.action > MDFS_IOC_STREAM_LIST) return bad(fmt::format("action {} is unknown", in.action));
+  const bool opens = in.action == MDFS_IOC_STREAM_OPEN;
+  if ((in.flags & ~(opens ? MDFS_STREAM_DROP | MDFS_STREAM_UNCHECKED : 0u)) != 0)
+    return bad(fmt::format("flags {:#x} are unknown", in.flags));
+  mdfs_ioc_stream plain{};
+  plain.struct_bytes = in.struct_bytes;
+  plain.action = in.action;
+  plain.flags = in.flags;
+  if (opens) {
+    plain.axis = in.axis;
+    plain.window = in.window;
+    plain.lookahead = in.lookahead;
+  }
+  if (opens || in.action == MDFS_IOC_STREAM_PACE) {
+    plain.step = in.step;
+    plain.rate = in.rate;
+  }
+  if (in.action == MDFS_IOC_STREAM_SEEK) plain.frame = in.frame;
+  if (in.action == MDFS_IOC_STREAM_CLOSE || in.action == MDFS_IOC_STREAM_LIST) plain.id = in.id;
+  if (std::memcmp(&plain, &in, sizeof in) != 0)
+    return bad("what the action does not take, answers and reserved fields must be zero");
+  return {};
+}
+
+Status check_frame_request(const mdfs_ioc_frame& in) {
+  if (in.struct_bytes != sizeof in) return bad(fmt::format("struct_bytes is {}, not {}", in.struct_bytes, sizeof in));
+  mdfs_ioc_frame plain{};
+  plain.struct_bytes = in.struct_bytes;
+  static_assert(std::has_unique_object_representations_v<mdfs_ioc_frame>);
+  if (std::memcmp(&plain, &in, sizeof in) != 0) return bad("flags, answers and reserved fields must be zero");
+  return {};
+}
+
+Result<streams::StreamRequest> to_stream_request(const Geometry& image, const mdfs_ioc_stream& in) {
+  MDFS_TRY_ASSIGN(const views::WindowName name, to_window(image, in.window));
+  streams::StreamRequest request;
+  request.level = name.level;
+  request.window = name.window;
+  request.axis = in.axis;
+  request.step = in.step != 0 ? in.step : 1;
+  request.rate = in.rate;
+  request.lookahead = in.lookahead;
+  request.drops = (in.flags & MDFS_STREAM_DROP) != 0;
+  request.unchecked = (in.flags & MDFS_STREAM_UNCHECKED) != 0;
+  return request;
+}
+
+mdfs_ioc_stream to_ioc_stream(const streams::StreamInfo& info, const mdfs_ioc_stream& asked) {
+  mdfs_ioc_stream out{};
+  out.struct_bytes = sizeof out;
+  out.action = asked.action;
+  out.flags = (info.drops ? MDFS_STREAM_DROP : 0u) | (info.unchecked ? MDFS_STREAM_UNCHECKED : 0u) |
+              (info.paused ? MDFS_STREAM_PAUSED : 0u) | (info.at_end ? MDFS_STREAM_ENDED : 0u);
+  out.axis = info.axis;
+  out.window.struct_bytes = sizeof out.window;
+  out.window.rank = info.rank;
+  std::copy_n(info.window.start.begin(), info.rank, out.window.start);
+  std::copy_n(info.window.length.begin(), info.rank, out.window.length);
+  out.window.channel = info.window.channel ? static_cast<std::int32_t>(*info.window.channel) : -1;
+  out.window.bytes = info.frame_bytes;
+  out.window.level = info.level;
+  out.step = info.course.step;
+  out.rate = info.course.rate;
+  out.frame = info.next_frame;
+  out.frames = info.course.frames;
+  out.id = info.id;
+  out.lookahead = info.lookahead;
+  out.in_time = info.counts.in_time;
+  out.late = info.counts.late;
+  out.dropped = info.counts.dropped;
+  out.failed = info.counts.failed;
+  out.latest_ns = info.counts.latest_ns;
+  out.inode = info.ino;
+  out.uid = info.uid;
+  out.pid = static_cast<std::uint32_t>(info.pid);
+  std::copy_n(info.loads.begin(), std::min(info.loads.size(), std::size(out.reserved_load)), out.reserved_load);
+  std::copy_n(info.measured.begin(), std::min(info.measured.size(), std::size(out.used_load)), out.used_load);
+  return out;
+}
+
 }  // namespace mdfs::fuse

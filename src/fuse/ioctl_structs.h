@@ -9,6 +9,7 @@
 #include "engine/engine.h"
 #include "geometry/geometry.h"
 #include "mdfs/ioctl.h"
+#include "streams/streams.h"
 #include "views/view_file.h"
 #include "volume/disk_statistics.h"
 #include "volume/operations.h"
@@ -41,6 +42,12 @@ Status check_levels_request(const mdfs_ioc_levels& in);
 mdfs_ioc_levels to_ioc_levels(const volume::LevelsInfo& info);
 Status check_protection_request(const mdfs_ioc_protection& in);
 mdfs_ioc_protection to_ioc_protection(const volume::Protection& protection, bool is_converting);
+// kInvalidArgument: the action, or a field that it does not take.
+Status check_stream_request(const mdfs_ioc_stream& in);
+Status check_frame_request(const mdfs_ioc_frame& in);
+Result<streams::StreamRequest> to_stream_request(const geometry::Geometry& image, const mdfs_ioc_stream& in);
+// `asked` gives the action.
+mdfs_ioc_stream to_ioc_stream(const streams::StreamInfo& info, const mdfs_ioc_stream& asked);
 Status check_lost_request(const mdfs_ioc_lost& in);
 mdfs_ioc_lost to_ioc_lost(const volume::LostFiles& found);
 // The rows of a disk's zones from `first` on; may wait for the disk.

@@ -14,6 +14,7 @@
 #include "fuse/ioctl_structs.h"
 #include "fuse/operations.h"
 #include "fuse/reply.h"
+#include "fuse/stream_ioctls.h"
 #include "fuse/trims.h"
 #include "fuse/view_nodes.h"
 #include "geometry/level.h"
@@ -467,6 +468,13 @@ bool file_ioctl(fuse_req_t req, Ino ino, unsigned command, Handle& handle, const
     case MDFS_IOC_LEVELS:
       with(std::type_identity<mdfs_ioc_levels>{}, [&](const auto& value) { levels(req, ino, handle, value); });
       return true;
+    case MDFS_IOC_FRAME:
+      with(std::type_identity<mdfs_ioc_frame>{}, [&](const auto& value) { next_frame(req, handle, value); });
+      return true;
+    case MDFS_IOC_STREAM:
+      with(std::type_identity<mdfs_ioc_stream>{},
+           [&](const auto& value) { own_stream(req, ino, handle, owns_the_mount(req), value); });
+      return true;
     case MDFS_IOC_FRAGMENTATION:
       fragmentation(req, ino, false);
       return true;
@@ -521,6 +529,11 @@ void op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned command, void*, fuse_file
   if (command == MDFS_IOC_TRIM) {
     const Result<mdfs_ioc_trim> value = input_as<mdfs_ioc_trim>(in, in_size);
     return value.ok() ? trim(req, owns_the_mount(req), *value) : reply_error(req, value.error());
+  }
+  if (command == MDFS_IOC_STREAM) {
+    const Result<mdfs_ioc_stream> value = input_as<mdfs_ioc_stream>(in, in_size);
+    if (!value.ok()) return reply_error(req, value.error());
+    if (is_for_any_file(*value)) return any_stream(req, owns_the_mount(req), *value);
   }
   const bool on_a_file = (flags & FUSE_IOCTL_DIR) == 0 && !is_virtual(ino);
   if (on_a_file && file_ioctl(req, ino, command, handle_of(fi), in, in_size)) return;

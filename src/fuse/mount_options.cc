@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <utility>
 
 #include "alloc/policy.h"
@@ -47,6 +48,21 @@ Status set_rebuild(std::string_view value, MountOptions& options) {
   if (!seconds.ok() || *seconds < 1 || *seconds > kMaxRebuildSeconds)
     return usage(fmt::format("rebuild={}: must be 1 to {} seconds, or never", value, kMaxRebuildSeconds));
   options.rebuild_delay_ns = static_cast<std::int64_t>(*seconds) * kNsPerSecond;
+  return {};
+}
+
+Status set_streams(std::string_view value, MountOptions& options) {
+  if (value == "off") {
+    options.streams_limit.reset();
+    return {};
+  }
+  double limit = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), limit);
+  if (error != std::errc() || end != value.data() + value.size() || !(limit >= streams::kLeastLimit) ||
+      !(limit <= streams::kMostLimit))
+    return usage(fmt::format("streams={}: must be a share of the disks' time from {} to {}, or off", value,
+                             streams::kLeastLimit, streams::kMostLimit));
+  options.streams_limit = limit;
   return {};
 }
 
@@ -169,6 +185,9 @@ constexpr std::array kRows = {
          "time for which a disk is lost until the rebuild starts by itself, where spare room is "
          "kept (1 to 604800, default 600), or never"},
         set_rebuild},
+    Row{{"streams", "SHARE",
+         "of the time of each disk, at most so much is reserved for streams (0.05 to 0.9, default 0.8); off: none"},
+        set_streams},
     Row{{"degraded", "", "write without a majority of the disks, or without a disk that the newest commit needs"},
         [](std::string_view, MountOptions& options) -> Status {
           options.degraded = true;

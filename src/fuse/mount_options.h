@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "fuse/ring_use.h"
+#include "streams/streams.h"
 #include "volume/volume.h"
 
 namespace mdfs::fuse {
@@ -35,6 +36,7 @@ struct MountOptions {
   std::optional<std::uint64_t> cache_bytes;  // absent: a part of the memory (memory_policy.h)
   std::int64_t commit_interval_ns = 5'000'000'000;
   std::optional<std::int64_t> rebuild_delay_ns = volume::VolumeOptions().rebuild_delay_ns;
+  std::optional<double> streams_limit = streams::StreamOptions().limit;  // absent: no streams
   std::uint64_t max_window_bytes = std::uint64_t{4} << 30;
   std::string log_level = "warning";
   std::string staging_directory = "/var/tmp";

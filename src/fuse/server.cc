@@ -269,6 +269,8 @@ void Server::run() {
   list_queue_ = std::make_unique<FairQueue>(kListThreads, kListShare, kListNiceness);
   render_queue_ = std::make_unique<FairQueue>(kRenderThreads, kRenderShare);
   trim_queue_ = std::make_unique<WorkQueue>(1);
+  if (options_.streams) streams_ = std::make_unique<streams::Streams>(volume_, *options_.streams);
+  trial_queue_ = std::make_unique<FairQueue>(1, 1);
   if (options_.channels) options_.channels->start(volume_, *render_queue_, staging(), options_.trace.get());
   struct sigaction wake {};
   wake.sa_handler = [](int) {};
@@ -295,6 +297,8 @@ void Server::run() {
   list_queue_.reset();
   render_queue_.reset();
   trim_queue_.reset();
+  trial_queue_.reset();
+  streams_.reset();
   if (rings_) rings_->end();
 }
 

@@ -27,6 +27,7 @@
 #include "fuse/staged_files.h"
 #include "fuse/trace_recorder.h"
 #include "fuse/work_queue.h"
+#include "streams/streams.h"
 #include "views/staging.h"
 #include "volume/volume.h"
 
@@ -45,6 +46,7 @@ struct ServerOptions {
   std::shared_ptr<device::ModelledMachine> modelled;  // null: the disks are not modelled
   std::shared_ptr<TraceRecorder> trace;               // null: nothing is recorded
   std::shared_ptr<ChannelServer> channels;            // null: windows come through the kernel alone
+  std::optional<streams::StreamOptions> streams;      // absent: the mount has none
   std::size_t largest_request_bytes = engine::EngineOptions{}.largest_request_bytes;  // as the volume was opened with
   // That serve the kernel; each may hold a request of 1 MiB. More are started while all of them wait, up to the second
   // number, so that callers who wait for disks or memory do not stop the others.
@@ -87,6 +89,7 @@ class Server {
   std::size_t largest_request_bytes() const { return options_.largest_request_bytes; }
   TraceRecorder* trace() { return options_.trace.get(); }        // null: nothing is recorded
   ChannelServer* channels() { return options_.channels.get(); }  // null: there are none
+  streams::Streams* streams() { return streams_.get(); }         // null: there are none
   uid_t owner() const { return options_.owner; }
   // The kernel lets direct_io files be mapped shared: images need no page cache.
   bool maps_direct_files() const;
@@ -103,6 +106,7 @@ class Server {
   FairQueue& list_queue() { return *list_queue_; }      // reads of many records: layouts, zones, plans, chunks
   FairQueue& render_queue() { return *render_queue_; }  // opens of files that are encoded then, levels
   WorkQueue& trim_queue() { return *trim_queue_; }      // trims; one thread
+  FairQueue& trial_queue() { return *trial_queue_; }    // openings of streams, which measure the disks; one thread
 
   // Answers OPEN. With parallel writes the kernel sends writes to a direct_io file in parallel, where they
   // do not extend the file; libfuse 3.14 does not know the flag.
@@ -133,7 +137,8 @@ class Server {
   std::unique_ptr<RequestRings> rings_;  // null: all requests come from /dev/fuse
   std::unique_ptr<WorkQueue> apply_queue_, notify_queue_, sync_queue_, trim_queue_;
   std::unique_ptr<NotifiedReplies> notified_replies_;
-  std::unique_ptr<FairQueue> long_queue_, list_queue_, render_queue_;
+  std::unique_ptr<streams::Streams> streams_;  // answers calls through the session
+  std::unique_ptr<FairQueue> long_queue_, list_queue_, render_queue_, trial_queue_;
 
   std::atomic<bool> init_seen_{false}, init_answered_{false};
   std::uint64_t added_flags_ = 0;  // to the INIT reply, of those that the kernel offers; set before the first operation

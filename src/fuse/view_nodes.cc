@@ -478,7 +478,7 @@ Result<std::unique_ptr<views::StagedWrite>> new_writer(Server& server, const Han
     MDFS_TRY_ASSIGN(
         made, chunk_writer(server.volume(), handle.ino, handle.node->spec.zarr, server.staging(), owner, truncated));
   } else {
-    return Error{Errc::kInvalidArgument, "a window of a level is only read"};
+    return Error{Errc::kInvalidArgument, "a window of a level, or a frame of a stream, is only read"};
   }
   return made;
 }

@@ -10,6 +10,7 @@
 #include "base/checked.h"
 #include "base/log.h"
 #include "device/disk.h"
+#include "device/urgency.h"
 #include "store/read_stored.h"
 
 namespace mdfs::maintenance {
@@ -154,7 +155,10 @@ std::uint64_t PieceReader::step(format::OperationRecord& record, const Repair& r
     ios[i].buffers = {buffer.bytes().subspan(i * kReadBytes, spans[i].end - spans[i].start)};
     requests.push_back({&members_.disk(spans[i].disk), &ios[i]});
   }
-  (void)device::run(requests);  // each request's own status counts
+  {
+    const device::UrgencyScope scope(device::in_background());
+    (void)device::run(requests);  // each request's own status counts
+  }
   std::uint64_t read_bytes = 0;
   for (std::size_t i = 0; i < spans.size(); ++i) {
     const Span& span = spans[i];

@@ -17,6 +17,8 @@ namespace mdfs::store {
 namespace {
 
 constexpr auto kPollStep = std::chrono::milliseconds(1);
+// Of a disk of which too little has been read lately.
+constexpr double kUnknownNsPerByte = 10;
 
 }  // namespace
 
@@ -27,6 +29,9 @@ struct DiskSlot::Pending {
   void* context;
   bool remembered;                      // a write
   std::optional<std::uint32_t> crc32c;  // of such a one, unless it is too much
+  device::Disk* disk;
+  bool scheduled = false;
+  std::shared_ptr<device::BusyTime> busy = nullptr;  // of a scheduled one, unless null
 };
 
 DiskSlot::DiskSlot(std::string name, std::unique_ptr<device::Disk> disk) {
@@ -103,12 +108,69 @@ void DiskSlot::ended(device::Io& io) {
   io.done = pending->done;
   io.context = pending->context;
   if (pending->remembered) pending->slot->unflushed_.note(io.offset, io.bytes(), io.status.ok(), pending->crc32c);
-  if (io.op == device::Op::kRead)
-    pending->slot->counters_.pace.end(device::ReadPace::now_ns(), io.bytes(), io.status.ok());
-  pending->slot->counters_.waiting.fetch_sub(1, std::memory_order_relaxed);
-  pending->slot->counters_.waiting_bytes.fetch_sub(io.bytes(), std::memory_order_relaxed);
-  --pending->slot->users_;
+  DiskSlot& slot = *pending->slot;
+  if (io.op == device::Op::kRead) slot.counters_.pace.end(device::ReadPace::now_ns(), io.bytes(), io.status.ok());
+  slot.counters_.waiting.fetch_sub(1, std::memory_order_relaxed);
+  slot.counters_.waiting_bytes.fetch_sub(io.bytes(), std::memory_order_relaxed);
+  if (pending->scheduled) {
+    {
+      const std::lock_guard lock(slot.schedule_mutex_);
+      const std::int64_t took_ns = slot.schedule_.ended(&io, device::ReadPace::now_ns());
+      if (pending->busy) pending->busy->add(slot.number_, took_ns);
+    }
+    slot.start_scheduled();
+  }
+  --slot.users_;
   io.done(io);
+}
+
+void DiskSlot::keep_schedule(bool wanted, unsigned number) {
+  {
+    const std::lock_guard lock(schedule_mutex_);
+    number_ = number;
+    keeps_schedule_ = wanted;
+  }
+  if (!wanted) start_scheduled();
+}
+
+void DiskSlot::start(device::Disk& disk, std::span<device::Io* const> batch) {
+  const std::int64_t now_ns = device::ReadPace::now_ns();
+  for (const device::Io* io : batch)
+    if (io->op == device::Op::kRead) counters_.pace.begin(now_ns);
+  disk.submit(batch);
+}
+
+void DiskSlot::put_into_schedule(std::span<device::Io* const> batch) {
+  const std::int64_t now_ns = device::ReadPace::now_ns();
+  const double ns_per_byte = counters_.pace.ns_per_byte(now_ns).value_or(kUnknownNsPerByte);
+  const device::Urgency& urgency = device::urgency();
+  const std::lock_guard lock(schedule_mutex_);
+  for (device::Io* io : batch) {
+    auto* const pending = static_cast<Pending*>(io->context);
+    pending->scheduled = true;
+    pending->busy = urgency.busy;
+    const double bytes = static_cast<double>(io->bytes() + device::kRequestBytes);
+    schedule_.add(io, urgency, static_cast<std::int64_t>(bytes * ns_per_byte), now_ns);
+  }
+}
+
+void DiskSlot::start_scheduled() {
+  std::unique_lock lock(schedule_mutex_);
+  more_ = true;
+  if (starting_) return;
+  starting_ = true;
+  while (std::exchange(more_, false)) {
+    std::vector<device::Io*> batch;
+    const std::int64_t now_ns = device::ReadPace::now_ns();
+    // Without a schedule all that still waits starts now, as if the disk had room for it.
+    while (device::Io* const io = keeps_schedule_ ? schedule_.next(now_ns) : schedule_.next_of_all(now_ns))
+      batch.push_back(io);
+    if (batch.empty()) continue;
+    lock.unlock();
+    for (device::Io* io : batch) start(*static_cast<const Pending*>(io->context)->disk, {&io, 1});
+    lock.lock();
+  }
+  starting_ = false;
 }
 
 Status DiskSlot::check_usable() {
@@ -144,20 +206,28 @@ void DiskSlot::pass_on(std::span<device::Io* const> batch, Writes writes) {
     return;
   }
   const bool forbidden = writes_forbidden_;
-  const std::int64_t now_ns = device::ReadPace::now_ns();
   for (device::Io* io : batch) {
     MDFS_CHECK(!forbidden || io->op == device::Op::kRead || io->op == device::Op::kFlush);
     const bool remembered = writes == Writes::kRemembered && io->op == device::Op::kWrite;
-    auto* const pending = new Pending{this, io->done, io->context, remembered, std::nullopt};
+    auto* const pending = new Pending{this, io->done, io->context, remembered, std::nullopt, disk};
     if (remembered) pending->crc32c = unflushed_.checksum(*io);
     io->context = pending;
     io->counters = &counters_;
     io->done = ended;
-    if (io->op == device::Op::kRead) counters_.pace.begin(now_ns);
     counters_.waiting.fetch_add(1, std::memory_order_relaxed);
     counters_.waiting_bytes.fetch_add(io->bytes(), std::memory_order_relaxed);
   }
-  disk->submit(batch);
+  if (!keeps_schedule_) {
+    start(*disk, batch);
+  } else {
+    // A flush waits for nothing: it covers the writes that have ended.
+    std::vector<device::Io*> transfers, others;
+    for (device::Io* io : batch)
+      (io->op == device::Op::kRead || io->op == device::Op::kWrite ? transfers : others).push_back(io);
+    put_into_schedule(transfers);
+    start_scheduled();
+    if (!others.empty()) start(*disk, others);
+  }
   --users_;
 }
 

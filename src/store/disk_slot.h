@@ -6,11 +6,14 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "device/disk.h"
 #include "device/disk_counters.h"
+#include "device/request_schedule.h"
 #include "store/unflushed.h"
 
 namespace mdfs::store {
@@ -54,6 +57,10 @@ class DiskSlot final : public device::Disk {
 
   // The volume uses so many bytes of the disk that is attached. A smaller device or file was truncated.
   void require(std::uint64_t bytes) { required_bytes_ = bytes; }
+  // While true, the disk gets reads and writes in the order of a schedule, by the urgency of the threads that submit
+  // them. `number` is that of the disk in its volume.
+  void keep_schedule(bool wanted, unsigned number);
+
   // Looks at the device or file. kIo: it was truncated or deleted, now or before.
   Status check_condition();
   // Found by check_condition() so far: the smallest size of a truncated disk in bytes; that the file was deleted.
@@ -88,6 +95,11 @@ class DiskSlot final : public device::Disk {
   // Of a disk that has failed, the reads only.
   void submit_some(std::span<device::Io* const> batch, Writes writes);
   void pass_on(std::span<device::Io* const> batch, Writes writes);
+  // To the disk itself, at once.
+  void start(device::Disk& disk, std::span<device::Io* const> batch);
+  void put_into_schedule(std::span<device::Io* const> batch);
+  // Starts what the schedule lets start. One thread at a time does, for all.
+  void start_scheduled();
   static void ended(device::Io& io);
   void note_size(std::uint64_t bytes);
 
@@ -107,6 +119,14 @@ class DiskSlot final : public device::Disk {
   std::atomic<bool> deleted_{false};
   device::DiskCounters counters_;
   Unflushed unflushed_;
+
+  std::atomic<bool> keeps_schedule_{false};
+  std::mutex schedule_mutex_;  // guards the four below
+  device::RequestSchedule schedule_;
+  unsigned number_ = 0;
+  bool starting_ = false;  // a thread is in start_scheduled()
+  bool more_ = false;      // that thread is to look once more
+
   ForCommits for_commits_{*this};
 };
 

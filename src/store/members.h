@@ -82,6 +82,9 @@ class Members {
   std::uint64_t lost_disks() const;  // missing and failed ones, a bit each
   // For data blocks only. A missing disk answers every request with kMissingDisk.
   virtual device::Disk& disk(unsigned index) = 0;
+  // While true, the disks get their requests in the order of schedules (device/request_schedule.h), by the urgency of
+  // the threads that submit them (device/urgency.h). The busy time is counted by the index of the disk.
+  virtual void keep_schedules(bool) {}
   // Requests and errors of the disk since the mount; null if they are not counted.
   virtual device::DiskCounters* counters(unsigned) { return nullptr; }
   // Bytes from this disk did not match their checksum, and the tree still names their blocks.

@@ -130,6 +130,10 @@ std::string StoreImpl::read_only_reason() const {
   return read_only_reason_;
 }
 
+void StoreImpl::keep_schedules(bool wanted) {
+  for (unsigned i = 0; i < members_.size(); ++i) static_cast<DiskSlot&>(*members_[i].disk).keep_schedule(wanted, i);
+}
+
 DiskInfo StoreImpl::disk_info(unsigned index) const {
   const MemberDisk& member = members_[index];
   DiskInfo info;

@@ -92,6 +92,7 @@ class StoreImpl final : public Store, public Verifier {
   void set_discard(bool wanted) override;
   bool discard_freed() override;
 
+  void keep_schedules(bool wanted) override;
   device::DiskCounters* counters(unsigned index) override { return members_[index].disk->counters(); }
 
   // store_verify.cc

@@ -10,7 +10,7 @@ import re
 import sys
 
 LAYERS = ["base", "channel", "geometry", "layout", "format", "codec", "model", "device", "alloc", "store", "engine",
-          "volume", "maintenance", "views", "fuse", "meter", "sim"]
+          "volume", "maintenance", "views", "streams", "fuse", "meter", "sim"]
 # Layers that use fewer than all those below them. meter and sim are used by programs alone.
 ONLY_USES = {"channel": {"base", "channel"}, "layout": {"base", "geometry", "layout"},
              "meter": {"base", "model", "meter"}, "sim": {"base", "geometry", "layout", "model", "sim"}}

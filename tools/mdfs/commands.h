@@ -21,10 +21,11 @@ void add_image_commands(CLI::App& app, Action& action);    // image create, impo
 void add_window_commands(CLI::App& app, Action& action);   // window read, write, explain
 void add_disk_commands(CLI::App& app, Action& action);     // disk list, add, weight, remove, replace, stats
 void add_disk_stats_command(CLI::App& noun, Action& action);
-void add_scrub_commands(CLI::App& app, Action& action);  // scrub start, status, cancel, resume
-void add_serve_command(CLI::App& app, Action& action);   // serve
-void add_meter_command(CLI::App& app, Action& action);   // meter
-void add_film_commands(CLI::App& app, Action& action);   // play, send, receive, wall
+void add_scrub_commands(CLI::App& app, Action& action);   // scrub start, status, cancel, resume
+void add_serve_command(CLI::App& app, Action& action);    // serve
+void add_meter_command(CLI::App& app, Action& action);    // meter
+void add_stream_commands(CLI::App& app, Action& action);  // stream open, list, close
+void add_film_commands(CLI::App& app, Action& action);    // play, send, receive, wall
 
 // mount.mdfs SOURCE DIRECTORY [-sfnv] [-o OPTIONS], as mount(8) calls it.
 int mount_helper(int argc, char** argv);

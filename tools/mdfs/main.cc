@@ -22,6 +22,7 @@ int main(int argc, char** argv) {
   mdfs::tools::add_disk_commands(app, action);
   mdfs::tools::add_scrub_commands(app, action);
   mdfs::tools::add_serve_command(app, action);
+  mdfs::tools::add_stream_commands(app, action);
   mdfs::tools::add_film_commands(app, action);
   mdfs::tools::add_meter_command(app, action);
   return mdfs::tools::run_program(app, "mdfs", argc, argv, [&] { return action(); });

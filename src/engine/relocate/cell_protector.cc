@@ -11,6 +11,7 @@
 
 #include "base/aligned_buffer.h"
 #include "base/crc32c.h"
+#include "device/urgency.h"
 #include "engine/core.h"
 #include "engine/map/extent_map.h"
 #include "engine/open_object.h"
@@ -191,6 +192,7 @@ Status CellProtector::read(OpenObject& object, Job& job) {
     const bool by_copy = (part.bad_first >> block & 1) != 0 && part.cell.copy.find(block);
     return by_copy ? part.cell.copy.find(block) : part.cell.first.find(block);
   };
+  const device::UrgencyScope scope(device::in_background());
   std::vector<Segment> segments;
   for (Part& part : job.parts) {
     if (part.drops_copy) continue;
@@ -322,6 +324,7 @@ Status CellProtector::write(OpenObject& object, Job& job) {
       append_segments(piece.to, object.block_size, 0, bytes, piece.bytes.data(), 0, segments);
     }
   }
+  const device::UrgencyScope scope(device::in_background());
   return write_all(core_.store, segments, core_.options.largest_request_bytes);
 }
 

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/checked.h"
+#include "device/urgency.h"
 #include "engine/core.h"
 #include "engine/map/extent_map.h"
 #include "engine/open_object.h"
@@ -278,6 +279,7 @@ Status Mover::copy_piece(OpenObject& object, Job& job, std::size_t first, std::s
   std::uint64_t bytes = 0;
   for (std::size_t i = first; i < last; ++i) bytes += bytes_of(object, job.parts[i].blocks);
   const ByteBudget::Share share = core_.loads.wait_for(bytes);
+  const device::UrgencyScope scope(device::in_background());
   for (std::size_t i = first; i < last; ++i) {
     Part& part = job.parts[i];
     if (part.state != Part::State::kOpen) continue;

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/checked.h"
+#include "device/urgency.h"
 #include "engine/core.h"
 #include "engine/map/extent_map.h"
 #include "engine/open_object.h"
@@ -197,6 +198,7 @@ Status Protector::run_batch(OpenObject& object, Job& job) {
 
 // Of all extents at once the piece that stays. What that does not read is read one by one.
 Status Protector::read(OpenObject& object, Job& job) {
+  const device::UrgencyScope scope(device::in_background());
   std::vector<Segment> segments;
   for (Part& part : job.parts) {
     if (part.drops_copy) continue;
@@ -310,6 +312,7 @@ Status Protector::write(OpenObject& object, Job& job) {
                     segments);
     part.state = ProtectState::kReady;
   }
+  const device::UrgencyScope scope(device::in_background());
   return write_all(core_.store, segments, core_.options.largest_request_bytes);
 }
 

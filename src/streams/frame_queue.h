@@ -1,0 +1,106 @@
+// The frames of one stream that are read ahead: which one is read next, and which one is delivered. Pure: times are
+// given, and frames are read elsewhere.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "streams/course.h"
+
+namespace mdfs::streams {
+
+using FrameBytes = std::shared_ptr<const ByteVector>;
+
+// A frame that is to be read.
+struct FrameRead {
+  std::uint64_t ticket = 0;  // for read_ended()
+  std::uint64_t frame = 0;   // its index
+  std::int64_t deadline_ns = 0;
+};
+
+struct FrameCounts {
+  std::uint64_t in_time = 0;  // read by their deadlines
+  std::uint64_t late = 0;
+  std::uint64_t dropped = 0;   // that were not delivered, because their time was over
+  std::uint64_t failed = 0;    // that could not be read
+  std::int64_t latest_ns = 0;  // behind its deadline, of the frame that was latest
+};
+
+// A frame that is delivered.
+struct Delivered {
+  std::uint64_t frame = 0;
+  std::int64_t deadline_ns = 0;
+  std::int64_t ready_ns = 0;  // when it had been read
+  std::uint64_t dropped = 0;  // frames before it that were dropped since the last delivery
+  Status status;              // of reading it
+  FrameBytes bytes;           // null if the status is an error
+};
+
+// One thread at a time. At most `lookahead` frames are being read or wait to be delivered, and none is read earlier
+// than that many periods before its deadline: a client that takes frames faster than the rate waits.
+class FrameQueue {
+ public:
+  // The course has passed check(); lookahead is at least 1. `drops`: frames whose time is over are left out, so that
+  // the stream keeps its time; otherwise every frame is delivered, however late.
+  FrameQueue(const Course& course, unsigned lookahead, bool drops);
+
+  const Course& course() const { return course_; }
+  unsigned lookahead() const { return lookahead_; }
+  const FrameCounts& counts() const { return counts_; }
+  bool is_paused() const { return paused_; }
+  // The index of the frame that is delivered next, if nothing is dropped; absent at the end.
+  std::optional<std::uint64_t> next_frame() const;
+
+  // The time from which on a further read may begin, and its deadline; absent while none may: paused, at the end, or
+  // all places are taken.
+  struct Opening {
+    std::int64_t from_ns = 0, deadline_ns = 0;
+  };
+  std::optional<Opening> opening() const;
+  // Takes the next read. Absent if there is none after all: what remained was dropped.
+  std::optional<FrameRead> begin_read(std::int64_t now_ns);
+  // The read has ended. A ticket from before a change of the course is ignored.
+  void read_ended(std::uint64_t ticket, std::int64_t now_ns, Status status, FrameBytes bytes);
+
+  // The next frame in order; absent: it has not been read yet, or at_end(), or paused.
+  std::optional<Delivered> deliver(std::int64_t now_ns);
+  // Every frame of the course has been delivered or dropped.
+  bool at_end() const;
+
+  // Another course from now on. Frames that were read ahead are given up.
+  void change(const Course& course);
+  // Paused: the frames that were read ahead wait, and their times are over. Resumed: the course continues with the
+  // frame that is next, whose deadline is `start_ns`.
+  void pause();
+  void resume(std::int64_t start_ns);
+
+ private:
+  struct Place {
+    std::uint64_t ticket = 0;
+    std::uint64_t n = 0;  // place in the course
+    std::uint64_t frame = 0;
+    std::int64_t deadline_ns = 0;
+    bool ended = false;
+    std::int64_t ready_ns = 0;
+    Status status;
+    FrameBytes bytes;
+  };
+  void give_up();
+
+  Course course_;
+  const unsigned lookahead_;
+  const bool drops_;
+  bool paused_ = false;
+  std::uint64_t next_ticket_ = 1;
+  std::uint64_t next_n_ = 0;     // the next to be read
+  std::uint64_t awaited_n_ = 0;  // the next to be delivered, unless it is dropped
+  std::deque<Place> places_;     // in the order of the course
+  FrameCounts counts_;
+};
+
+}  // namespace mdfs::streams

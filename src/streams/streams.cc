@@ -1,0 +1,483 @@
+// Streams: their admission, and the threads that read.
+// SPDX-License-Identifier: Apache-2.0
+#include "streams/streams.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <utility>
+
+#include "base/environment.h"
+#include "base/log.h"
+#include "base/stop.h"
+#include "base/text.h"
+#include "device/read_pace.h"
+#include "geometry/level.h"
+#include "store/store.h"
+#include "views/level_view.h"
+
+namespace mdfs::streams {
+namespace {
+
+constexpr std::size_t kThreads = 32;  // each reads one frame at a time
+// Of the course so many runs of frames are planned, which lie apart. Frames that are evenly apart could all lie on the
+// same disk.
+constexpr std::uint64_t kRuns = 8, kFramesOfRun = 64;
+constexpr std::int64_t kMostPlanningNs = 1'000'000'000;
+constexpr double kLookaheadSeconds = 0.5;
+constexpr unsigned kLeastLookahead = 3, kMostDefaultLookahead = 64;
+constexpr std::int64_t kMostPrefillNs = 1'000'000'000;  // from the opening to the first deadline
+constexpr std::int64_t kLeastPrefillNs = 50'000'000;
+
+std::int64_t now_ns() { return device::ReadPace::now_ns(); }
+
+unsigned default_lookahead(double rate) {
+  return static_cast<unsigned>(
+      std::clamp(std::ceil(rate * kLookaheadSeconds), double{kLeastLookahead}, double{kMostDefaultLookahead}));
+}
+
+geometry::Geometry geometry_of(geometry::Geometry image, unsigned level) {
+  for (unsigned n = 0; n < level; ++n) image = geometry::geometry_above(image);
+  return image;
+}
+
+// The frames that are read from the same extents as this one, as a window, and their number: they are read once.
+std::pair<geometry::Window, std::uint64_t> frames_together(const FrameWindows& windows, const Course& course,
+                                                           std::uint64_t extent_length, std::uint64_t frame) {
+  const std::uint64_t length = windows.window.length[windows.axis];
+  if (std::abs(course.step) != 1 || length >= extent_length) return {windows.at(frame), 1};
+  geometry::Window window = windows.at(frame);
+  const std::uint64_t first = window.start[windows.axis] / extent_length * extent_length / length;
+  const std::uint64_t count = std::min(extent_length / length, windows.frames - first);
+  window.start[windows.axis] = first * length;
+  window.length[windows.axis] = count * length;
+  return {window, count};
+}
+
+}  // namespace
+
+struct Streams::Stream {
+  Stream(const StreamRequest& asked, const FrameWindows& frames, FrameCost disk_time, const Course& course,
+         unsigned lookahead, const geometry::Geometry& geometry)
+      : request(asked),
+        rank(geometry.rank),
+        windows(frames),
+        cost(std::move(disk_time)),
+        frame_bytes(geometry::window_bytes(geometry, asked.window)),
+        queue(course, lookahead, asked.drops) {}
+
+  std::uint64_t id = 0;
+  const StreamRequest request;
+  const unsigned rank;
+  const FrameWindows windows;
+  const FrameCost cost;
+  const std::uint64_t frame_bytes;
+  const std::int64_t begun_ns = now_ns();
+  const std::shared_ptr<device::BusyTime> busy = std::make_shared<device::BusyTime>();
+  std::atomic<bool> closed{false};
+  // Guarded by mutex_ of the streams:
+  FrameQueue queue;
+  bool failing = false;  // the last read was one that failed
+  FrameAnswer waiting;   // for a frame; empty: no call waits
+  engine::Stop stop;     // of that call
+
+  std::uint64_t memory_bytes() const { return (std::uint64_t{queue.lookahead()} + 1) * frame_bytes; }
+};
+
+Streams::Streams(volume::Volume& volume, const StreamOptions& options) : volume_(volume), options_(options) {}
+
+Streams::~Streams() {
+  std::vector<std::uint64_t> ids;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [id, stream] : streams_) ids.push_back(id);
+  }
+  for (const std::uint64_t id : ids) close(id);
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  changed_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+// ---- opening
+
+Result<FrameCost> Streams::cost_of(const StreamRequest& request, const FrameWindows& windows, const Course& course,
+                                   const engine::Stop& stop) {
+  MDFS_TRY_ASSIGN(const geometry::Geometry image, volume_.image_geometry(request.ino));
+  const std::uint64_t extent_length = geometry_of(image, request.level).extent[windows.axis];
+  const std::uint64_t count = frame_count(course);
+  std::vector<DiskReads> reads(volume_.store().disk_count());
+  std::uint64_t planned = 0;
+  const std::int64_t begun_ns = now_ns();
+  const std::uint64_t runs = count <= kRuns * kFramesOfRun ? 1 : kRuns;
+  const std::uint64_t of_run = count <= kRuns * kFramesOfRun ? count : kFramesOfRun;
+  for (std::uint64_t run = 0; run < runs && (run == 0 || now_ns() - begun_ns < kMostPlanningNs); ++run)
+    for (std::uint64_t i = 0; i < of_run; ++i, ++planned) {
+      const auto frame = frame_at(course, run * (count / runs) + i);
+      const auto [window, frames] = frames_together(windows, course, extent_length, *frame);
+      MDFS_TRY_ASSIGN(const engine::WindowPlan plan,
+                      request.level == 0 ? volume_.plan_window(request.ino, window, stop)
+                                         : volume_.plan_level(request.ino, request.level, window, stop));
+      reads.resize(std::max(reads.size(), plan.disks.size()));
+      for (std::size_t disk = 0; disk < plan.disks.size(); ++disk) {
+        reads[disk].requests += static_cast<double>(plan.disks[disk].requests) / static_cast<double>(frames);
+        reads[disk].bytes += static_cast<double>(plan.disks[disk].bytes) / static_cast<double>(frames);
+      }
+    }
+  for (DiskReads& one : reads) {
+    one.requests /= static_cast<double>(planned);
+    one.bytes /= static_cast<double>(planned);
+  }
+  FrameCost cost(reads.size(), 0);
+  if (std::all_of(reads.begin(), reads.end(), [](const DiskReads& one) { return one.requests <= 0; })) return cost;
+  const std::lock_guard one_trial(trial_mutex_);
+  {
+    const std::lock_guard lock(mutex_);
+    ++trials_;
+    keep_schedules();
+  }
+  const Result<std::vector<double>> measured = measure_disks(volume_, request.ino, reads, options_.trial_ns, stop);
+  {
+    const std::lock_guard lock(mutex_);
+    --trials_;
+    keep_schedules();
+  }
+  if (!measured.ok()) return measured.error();
+  for (std::size_t disk = 0; disk < cost.size(); ++disk) cost[disk] = cost_ns(reads[disk], (*measured)[disk]);
+  return cost;
+}
+
+Result<Opened> Streams::open(const StreamRequest& request, const engine::Stop& stop) {
+  MDFS_TRY_ASSIGN(const geometry::Geometry image, volume_.image_geometry(request.ino));
+  if (request.level > 0) {
+    MDFS_TRY_ASSIGN(const auto stored, volume_.stored_levels(request.ino));
+    if (request.level > stored.first)
+      return Error{Errc::kOutOfRange,
+                   fmt::format("level {}: the image has {} stored levels", request.level, stored.first)};
+  }
+  const geometry::Geometry geometry = geometry_of(image, request.level);
+  MDFS_TRY_ASSIGN(const FrameWindows windows, frame_windows(geometry, request.window, request.axis));
+  Course course{windows.frames, windows.first, request.step, request.rate, 0};
+  MDFS_TRY(check(course));
+  if (request.lookahead > kMostLookahead)
+    return Error{Errc::kInvalidArgument,
+                 fmt::format("lookahead {}: must be 1 to {} frames, or 0", request.lookahead, kMostLookahead)};
+  const std::uint64_t frame_bytes = geometry::window_bytes(geometry, request.window);
+  unsigned lookahead = request.lookahead > 0 ? request.lookahead : default_lookahead(request.rate);
+  if (request.lookahead == 0)
+    while (lookahead > kLeastLookahead && (lookahead + 1) * frame_bytes > options_.memory_bytes / 4) --lookahead;
+  MDFS_TRY_ASSIGN(FrameCost cost, cost_of(request, windows, course, stop));
+
+  Opened opened;
+  {
+    const std::lock_guard lock(mutex_);
+    if (streams_.size() >= kMostStreams)
+      return Error{Errc::kTooManyFiles, fmt::format("{} streams are open, and no more can be", kMostStreams)};
+    const auto stream = std::make_shared<Stream>(request, windows, std::move(cost), course, lookahead, geometry);
+    if (stream->memory_bytes() > options_.memory_bytes - memory_bytes_)
+      return Error{Errc::kTooBig,
+                   fmt::format("{} frames of {} that are read ahead: {} of memory are left for streams", lookahead + 1,
+                               format_size(frame_bytes), format_size(options_.memory_bytes - memory_bytes_))};
+    opened.admission = admit(loads_, stream->cost, request.rate, options_.limit);
+    if (!opened.admission.accepted && !request.unchecked) return opened;
+    course.start_ns = start_of(*stream, course);
+    stream->queue.change(course);
+    stream->id = ++last_id_;
+    memory_bytes_ += stream->memory_bytes();
+    add_load(loads_, stream->cost, request.rate);
+    streams_.emplace(stream->id, stream);
+    keep_schedules();
+    start_threads();
+    opened.stream = info_of(*stream);
+  }
+  changed_.notify_one();
+  return opened;
+}
+
+std::int64_t Streams::start_of(const Stream& stream, const Course& course) const {
+  const double ahead_ns = static_cast<double>(stream.queue.lookahead()) * static_cast<double>(period_ns(course));
+  return now_ns() + static_cast<std::int64_t>(std::clamp(ahead_ns, double{kLeastPrefillNs}, double{kMostPrefillNs}));
+}
+
+void Streams::keep_schedules() { volume_.store().keep_schedules(!streams_.empty() || trials_ > 0); }
+
+void Streams::start_threads() {
+  std::size_t wanted = 0;
+  for (const auto& [id, stream] : streams_) wanted += stream->queue.lookahead();
+  while (threads_.size() < std::min(wanted, kThreads)) threads_.emplace_back([this] { run(); });
+}
+
+void Streams::close(std::uint64_t id) {
+  std::shared_ptr<Stream> stream;
+  FrameAnswer waiting;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = streams_.find(id);
+    if (found == streams_.end()) return;
+    stream = std::move(found->second);
+    streams_.erase(found);
+    stream->closed = true;
+    memory_bytes_ -= stream->memory_bytes();
+    take_load(loads_, stream->cost, stream->queue.course().rate);
+    waiting = std::exchange(stream->waiting, nullptr);
+    keep_schedules();
+  }
+  if (waiting) waiting(Error{Errc::kCancelled, "the stream was closed"});
+}
+
+// ---- the course
+
+std::shared_ptr<Streams::Stream> Streams::look_up(std::uint64_t id) {
+  const auto found = streams_.find(id);
+  return found == streams_.end() ? nullptr : found->second;
+}
+
+namespace {
+
+Error no_stream() { return {Errc::kNoData, "no stream is open"}; }
+
+}  // namespace
+
+Status Streams::pause(std::uint64_t id) {
+  FrameAnswer waiting;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto stream = look_up(id);
+    if (!stream) return no_stream();
+    stream->queue.pause();
+    waiting = std::exchange(stream->waiting, nullptr);
+  }
+  if (waiting) waiting(Error{Errc::kBusy, "the stream is paused"});
+  return {};
+}
+
+Status Streams::resume(std::uint64_t id) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto stream = look_up(id);
+    if (!stream) return no_stream();
+    stream->queue.resume(start_of(*stream, stream->queue.course()));
+  }
+  changed_.notify_one();
+  return {};
+}
+
+Status Streams::seek(std::uint64_t id, std::uint64_t frame) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto stream = look_up(id);
+    if (!stream) return no_stream();
+    Course course = stream->queue.course();
+    course.first = frame;
+    MDFS_TRY(check(course));
+    course.start_ns = start_of(*stream, course);
+    stream->queue.change(course);
+  }
+  changed_.notify_one();
+  return {};
+}
+
+Result<Admission> Streams::set_pace(std::uint64_t id, double rate, std::int64_t step) {
+  Admission admission;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto stream = look_up(id);
+    if (!stream) return no_stream();
+    const Course before = stream->queue.course();
+    Course course = before;
+    course.first = stream->queue.next_frame().value_or(*frame_at(before, frame_count(before) - 1));
+    course.rate = rate;
+    course.step = step;
+    MDFS_TRY(check(course));
+    take_load(loads_, stream->cost, before.rate);
+    admission = admit(loads_, stream->cost, rate, options_.limit);
+    const bool accepted = admission.accepted || stream->request.unchecked;
+    add_load(loads_, stream->cost, accepted ? rate : before.rate);
+    if (!accepted) return admission;
+    admission.accepted = true;
+    course.start_ns = start_of(*stream, course);
+    stream->queue.change(course);
+  }
+  changed_.notify_one();
+  return admission;
+}
+
+// ---- information
+
+StreamInfo Streams::info_of(const Stream& stream) const {
+  StreamInfo info;
+  info.id = stream.id;
+  info.ino = stream.request.ino;
+  info.level = stream.request.level;
+  info.rank = stream.rank;
+  info.window = stream.request.window;
+  info.axis = stream.request.axis;
+  info.course = stream.queue.course();
+  info.lookahead = stream.queue.lookahead();
+  info.frame_bytes = stream.frame_bytes;
+  info.drops = stream.request.drops;
+  info.unchecked = stream.request.unchecked;
+  info.paused = stream.queue.is_paused();
+  info.at_end = stream.queue.at_end();
+  info.next_frame = stream.queue.next_frame().value_or(info.course.frames);
+  info.counts = stream.queue.counts();
+  info.uid = stream.request.uid;
+  info.pid = stream.request.pid;
+  add_load(info.loads, stream.cost, info.course.rate);
+  const auto elapsed_ns = static_cast<double>(std::max<std::int64_t>(1, now_ns() - stream.begun_ns));
+  for (unsigned disk = 0; disk < stream.cost.size(); ++disk)
+    info.measured.push_back(static_cast<double>(stream.busy->ns(disk)) / elapsed_ns);
+  return info;
+}
+
+std::optional<StreamInfo> Streams::find_from(std::uint64_t id) {
+  const std::lock_guard lock(mutex_);
+  const auto found = streams_.lower_bound(id);
+  if (found == streams_.end()) return std::nullopt;
+  return info_of(*found->second);
+}
+
+std::optional<StreamInfo> Streams::find(std::uint64_t id) {
+  const std::lock_guard lock(mutex_);
+  const auto stream = look_up(id);
+  if (!stream) return std::nullopt;
+  return info_of(*stream);
+}
+
+// ---- frames
+
+void Streams::next(std::uint64_t id, const engine::Stop& stop, FrameAnswer answer) {
+  std::vector<Call> calls;
+  Status refused;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto stream = look_up(id);
+    if (!stream) {
+      refused = no_stream();
+    } else if (stream->queue.is_paused()) {
+      refused = Error{Errc::kBusy, "the stream is paused"};
+    } else if (stream->waiting) {
+      refused = Error{Errc::kBusy, "another call waits for a frame of the stream"};
+    } else {
+      stream->waiting = std::move(answer);
+      stream->stop = stop;
+      answer_if_ready(*stream, now_ns(), calls);
+    }
+  }
+  if (!refused.ok()) return answer(refused.error());
+  changed_.notify_one();  // a place may be free
+  for (const Call& call : calls) call();
+}
+
+void Streams::answer_if_ready(Stream& stream, std::int64_t now, std::vector<Call>& calls) {
+  if (!stream.waiting) return;
+  std::optional<Delivered> frame = stream.queue.deliver(now);
+  if (!frame && !stream.queue.at_end()) return;
+  calls.emplace_back([answer = std::exchange(stream.waiting, nullptr), frame = std::move(frame)] {
+    if (frame && !frame->status.ok()) return answer(frame->status.error());
+    answer(frame);
+  });
+}
+
+// The read with the earliest deadline of those that may begin; else the time at which one may.
+std::optional<Streams::Job> Streams::choose_job(std::int64_t now, std::int64_t& until_ns, std::vector<Call>& calls) {
+  for (;;) {
+    std::shared_ptr<Stream> chosen;
+    std::int64_t deadline = INT64_MAX;
+    until_ns = INT64_MAX;
+    for (const auto& [id, stream] : streams_) {
+      const std::optional<FrameQueue::Opening> opening = stream->queue.opening();
+      if (!opening) continue;
+      if (opening->from_ns > now) {
+        until_ns = std::min(until_ns, opening->from_ns);
+      } else if (!chosen || opening->deadline_ns < deadline) {
+        chosen = stream;
+        deadline = opening->deadline_ns;
+      }
+    }
+    if (!chosen) return std::nullopt;
+    if (const auto read = chosen->queue.begin_read(now); read) return Job{chosen, *read};
+    answer_if_ready(*chosen, now, calls);  // all that remained was dropped
+  }
+}
+
+Result<FrameBytes> Streams::read_frame(const Stream& stream, const FrameRead& read) {
+  const device::UrgencyScope urgency({device::Urgency::Kind::kReserved, read.deadline_ns, stream.busy});
+  const engine::Stop stop = [&stream] { return stream.closed.load(); };
+  const StopScope scope(stop);
+  auto bytes = std::make_shared<ByteVector>(static_cast<std::size_t>(stream.frame_bytes));
+  const geometry::Window window = stream.windows.at(read.frame);
+  const StreamRequest& request = stream.request;
+  if (request.level == 0)
+    MDFS_TRY(volume_.read_window(request.ino, window, 0, *bytes, stop));
+  else
+    MDFS_TRY(
+        views::read_stored_level(volume_, request.ino, request.level, window, 0, *bytes, views::kStoredAttempts, stop));
+  return FrameBytes(std::move(bytes));
+}
+
+bool Streams::any_waits() const {
+  return std::any_of(streams_.begin(), streams_.end(),
+                     [](const auto& entry) { return entry.second->waiting && entry.second->stop; });
+}
+
+// An answered call must not be asked, and calls are answered after they have been taken from here.
+void Streams::end_stopped(std::unique_lock<std::mutex>& lock) {
+  std::vector<Call> calls;
+  for (const auto& [id, stream] : streams_)
+    if (stream->waiting && stream->stop && stream->stop())
+      calls.emplace_back([answer = std::exchange(stream->waiting, nullptr)] { answer(Error{interrupted()}); });
+  call_without_lock(lock, calls);
+}
+
+void Streams::call_without_lock(std::unique_lock<std::mutex>& lock, std::vector<Call>& calls) {
+  if (calls.empty()) return;
+  lock.unlock();
+  for (const Call& call : calls) call();
+  calls.clear();
+  lock.lock();
+}
+
+void Streams::run() {
+  constexpr std::int64_t kPollNs = std::chrono::nanoseconds(kStopPoll).count();
+  std::unique_lock lock(mutex_);
+  while (!ending_) {
+    std::vector<Call> calls;
+    std::int64_t until_ns = INT64_MAX;
+    const std::optional<Job> job = choose_job(now_ns(), until_ns, calls);
+    if (job || !calls.empty()) changed_.notify_one();  // there may be a further one
+    call_without_lock(lock, calls);
+    if (job) {
+      lock.unlock();
+      Result<FrameBytes> frame = read_frame(*job->stream, job->read);
+      lock.lock();
+      // Of many one after another the first.
+      if (!std::exchange(job->stream->failing, !frame.ok()) && !frame.ok() && !job->stream->closed)
+        spdlog::warn("stream {}: frame {}: {}", job->stream->id, job->read.frame, frame.error().message());
+      const std::int64_t now = now_ns();
+      job->stream->queue.read_ended(job->read.ticket, now, frame.ok() ? Status() : Status(frame.error()),
+                                    frame.ok() ? *frame : nullptr);
+      answer_if_ready(*job->stream, now, calls);
+      call_without_lock(lock, calls);
+      continue;
+    }
+    if (any_waits()) until_ns = std::min(until_ns, now_ns() + kPollNs);
+    if (until_ns >= timer_ns_) {  // another thread wakes up earlier
+      changed_.wait(lock);
+      continue;
+    }
+    timer_ns_ = until_ns;
+    const bool is_over =
+        changed_.wait_for(lock, std::chrono::nanoseconds(std::max<std::int64_t>(0, until_ns - now_ns()))) ==
+        std::cv_status::timeout;
+    if (timer_ns_ == until_ns) timer_ns_ = INT64_MAX;
+    if (is_over) end_stopped(lock);
+  }
+}
+
+}  // namespace mdfs::streams

@@ -1,0 +1,214 @@
+// Streams of a volume in memory.
+// SPDX-License-Identifier: Apache-2.0
+#include "streams/streams.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <chrono>
+#include <cstring>
+#include <future>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "memory_volume.h"
+#include "store/store.h"
+
+namespace mdfs::streams {
+namespace {
+
+using volume::Ino;
+
+constexpr std::uint64_t kFrames = 40, kHeight = 32, kWidth = 48;
+constexpr std::uint64_t kFrameBytes = kHeight * kWidth;
+
+class StreamsTest : public testing::Test {
+ protected:
+  StreamsTest() : disks_(test::format_memory_disks(3, 64u << 20, environment_)) {
+    auto opened = test::open_volume(test::borrowed(disks_), test::quiet_options(), environment_);
+    EXPECT_TRUE(opened.ok());
+    volume_ = std::move(*opened);
+    const auto file = volume_->make_node(volume::kRootIno, "movie", S_IFREG | 0644, 0, {});
+    EXPECT_TRUE(file.ok());
+    movie_ = file->ino;
+    volume::ImageOptions options;
+    options.geometry.rank = 3;
+    options.geometry.axes = "tyx";
+    options.geometry.shape = {kFrames, kHeight, kWidth};
+    options.geometry.extent = {2, 16, 48};
+    options.geometry.codec = geometry::Codec::kRaw;
+    EXPECT_TRUE(volume_->make_image(movie_, options).ok());
+    std::mt19937 random(3);
+    data_.resize(kFrames * kFrameBytes);
+    for (std::byte& one : data_) one = static_cast<std::byte>(random());
+    EXPECT_TRUE(volume_->write(movie_, 0, data_, false).ok());
+    EXPECT_TRUE(volume_->sync().ok());
+    streams_ = std::make_unique<Streams>(*volume_, quick());
+  }
+  ~StreamsTest() override {
+    streams_.reset();
+    EXPECT_TRUE(volume_->close().ok());
+  }
+
+  static StreamOptions quick(double limit = 0.8, std::uint64_t memory_bytes = 16u << 20) {
+    StreamOptions options;
+    options.limit = limit;
+    options.memory_bytes = memory_bytes;
+    options.trial_ns = 50'000'000;
+    return options;
+  }
+  StreamRequest request(double rate) const {
+    StreamRequest request;
+    request.ino = movie_;
+    request.window.length = {1, kHeight, kWidth};
+    request.rate = rate;
+    return request;
+  }
+  std::uint64_t open(const StreamRequest& request) {
+    const auto opened = streams_->open(request, {});
+    EXPECT_TRUE(opened.ok()) << (opened.ok() ? "" : opened.error().message());
+    EXPECT_TRUE(opened.ok() && opened->stream);
+    return opened.ok() && opened->stream ? opened->stream->id : 0;
+  }
+  std::future<Result<std::optional<Delivered>>> begin_next(std::uint64_t id, const engine::Stop& stop = {}) {
+    auto answer = std::make_shared<std::promise<Result<std::optional<Delivered>>>>();
+    streams_->next(id, stop, [answer](Result<std::optional<Delivered>> frame) { answer->set_value(std::move(frame)); });
+    return answer->get_future();
+  }
+  Errc error_of_next(std::uint64_t id, const engine::Stop& stop = {}) {
+    const auto answer = begin_next(id, stop).get();
+    EXPECT_FALSE(answer.ok());
+    return answer.ok() ? Errc::kExists : answer.error().code;
+  }
+  // The frame, compared with what was written; UINT64_MAX at the end.
+  std::uint64_t take(std::uint64_t id) {
+    const auto answer = begin_next(id).get();
+    EXPECT_TRUE(answer.ok()) << (answer.ok() ? "" : answer.error().message());
+    if (!answer.ok() || !*answer) return UINT64_MAX;
+    const Delivered& frame = **answer;
+    EXPECT_EQ(frame.bytes->size(), kFrameBytes);
+    EXPECT_EQ(std::memcmp(frame.bytes->data(), data_.data() + frame.frame * kFrameBytes, kFrameBytes), 0);
+    return frame.frame;
+  }
+
+  SeededEnvironment environment_{5};
+  test::MemoryDisks disks_;
+  std::unique_ptr<volume::Volume> volume_;
+  Ino movie_ = 0;
+  ByteVector data_;
+  std::unique_ptr<Streams> streams_;
+};
+
+TEST_F(StreamsTest, DeliversEveryFrameOfTheCourse) {
+  const std::uint64_t id = open(request(2000));
+  for (std::uint64_t frame = 0; frame < kFrames; ++frame) EXPECT_EQ(take(id), frame);
+  EXPECT_EQ(take(id), UINT64_MAX);
+  EXPECT_EQ(take(id), UINT64_MAX);
+  ASSERT_TRUE(streams_->seek(id, 30).ok());
+  EXPECT_EQ(take(id), 30u);
+}
+
+TEST_F(StreamsTest, SeveralStreamsRunAtATime) {
+  std::vector<std::uint64_t> ids;
+  for (int i = 0; i < 4; ++i) ids.push_back(open(request(500)));
+  for (std::uint64_t frame = 0; frame < kFrames; ++frame)
+    for (const std::uint64_t id : ids) EXPECT_EQ(take(id), frame);
+  for (const std::uint64_t id : ids) streams_->close(id);
+  EXPECT_FALSE(streams_->find_from(0));
+}
+
+TEST_F(StreamsTest, ARateThatDoesNotFitIsRefusedWithTheOneThatDoes) {
+  streams_ = std::make_unique<Streams>(*volume_, quick(kLeastLimit));
+  StreamRequest greedy = request(1e6);
+  greedy.lookahead = 1;
+  const auto opened = streams_->open(greedy, {});
+  ASSERT_TRUE(opened.ok());
+  // Disks in memory may be as fast as that.
+  if (opened->stream) GTEST_SKIP() << "the disks deliver a million frames per second";
+  EXPECT_LT(opened->admission.rate_that_fits, 1e6);
+  EXPECT_GT(opened->admission.rate_that_fits, 0);
+  EXPECT_FALSE(streams_->find_from(0));
+}
+
+TEST_F(StreamsTest, WhatWaitsIsAnsweredWhenTheStreamCloses) {
+  StreamRequest slow = request(0.01);
+  slow.lookahead = 1;
+  const std::uint64_t id = open(slow);
+  EXPECT_EQ(take(id), 0u);
+  auto waiting = begin_next(id);
+  while (waiting.wait_for(std::chrono::milliseconds(50)) == std::future_status::ready) {
+    ASSERT_TRUE(waiting.get().ok());
+    waiting = begin_next(id);
+  }
+  EXPECT_EQ(error_of_next(id), Errc::kBusy);  // a second call
+  streams_->close(id);
+  const auto answer = waiting.get();
+  ASSERT_FALSE(answer.ok());
+  EXPECT_EQ(answer.error().code, Errc::kCancelled);
+  EXPECT_EQ(error_of_next(id), Errc::kNoData);
+}
+
+TEST_F(StreamsTest, ACallThatIsStoppedEndsAndTheStreamGoesOn) {
+  StreamRequest slow = request(0.01);
+  slow.lookahead = 1;
+  const std::uint64_t id = open(slow);
+  EXPECT_EQ(take(id), 0u);
+  Result<std::optional<Delivered>> last = std::optional<Delivered>();
+  do {
+    last = begin_next(id, [] { return true; }).get();
+  } while (last.ok());
+  EXPECT_EQ(last.error().code, Errc::kCancelled);
+  ASSERT_TRUE(streams_->set_pace(id, 100, 1)->accepted);
+  EXPECT_NE(take(id), UINT64_MAX);
+}
+
+TEST_F(StreamsTest, TheEndOfAllStreamsAnswersWhoWaits) {
+  StreamRequest slow = request(0.01);
+  slow.lookahead = 1;
+  const std::uint64_t id = open(slow);
+  std::vector<std::future<Result<std::optional<Delivered>>>> calls;
+  calls.push_back(begin_next(id));
+  while (calls.back().wait_for(std::chrono::milliseconds(50)) == std::future_status::ready)
+    calls.push_back(begin_next(id));
+  streams_.reset();
+  EXPECT_EQ(calls.back().get().error().code, Errc::kCancelled);
+}
+
+TEST_F(StreamsTest, FramesThatNeedMoreMemoryThanThereIsAreRefused) {
+  streams_ = std::make_unique<Streams>(*volume_, quick(0.8, 10 * kFrameBytes));
+  StreamRequest large = request(10);
+  large.lookahead = 10;
+  const auto opened = streams_->open(large, {});
+  ASSERT_FALSE(opened.ok());
+  EXPECT_EQ(opened.error().code, Errc::kTooBig);
+  large.lookahead = 5;
+  const std::uint64_t id = open(large);
+  EXPECT_FALSE(streams_->open(large, {}).ok());
+  streams_->close(id);
+  EXPECT_NE(open(large), 0u);
+}
+
+TEST_F(StreamsTest, HolesAreFramesOfZerosThatNeedNoDisk) {
+  data_.assign(data_.size(), std::byte{0});
+  ASSERT_TRUE(volume_->allocate(movie_, 0x03 /* punch a hole, keep the size */, 0, data_.size()).ok());
+  ASSERT_TRUE(volume_->sync().ok());
+  const std::uint64_t id = open(request(1e5));
+  for (std::uint64_t frame = 0; frame < kFrames; ++frame) EXPECT_EQ(take(id), frame);
+}
+
+TEST_F(StreamsTest, AFrameThatCannotBeReadIsAnErrorAndTheNextOneFollows) {
+  const std::uint64_t id = open(request(200));
+  for (const auto& disk : disks_) disk->zero(8u << 20, 48u << 20);
+  volume_->engine().trim_cache(0);
+  ASSERT_TRUE(streams_->seek(id, 20).ok());
+  unsigned failed = 0;
+  for (std::uint64_t frame = 20; frame < kFrames; ++frame) failed += begin_next(id).get().ok() ? 0 : 1;
+  EXPECT_GT(failed, 0u);
+  EXPECT_EQ(take(id), UINT64_MAX);
+  EXPECT_EQ(streams_->find(id)->counts.failed, failed);
+}
+
+}  // namespace
+}  // namespace mdfs::streams

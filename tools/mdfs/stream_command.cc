@@ -1,0 +1,288 @@
+// mdfs stream open, list, close.
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "commands.h"
+#include "convert.h"
+#include "geometry/level.h"
+#include "geometry/window_spec.h"
+#include "mounted.h"
+#include "support/file.h"
+#include "support/interruption.h"
+#include "support/json_output.h"
+#include "support/ranges.h"
+#include "support/streams.h"
+
+namespace mdfs::tools {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr double kNsPerMs = 1e6;
+
+struct CloseStream {
+  void operator()(mdfs_stream* stream) const { mdfs_stream_close(stream); }
+};
+using Stream = std::unique_ptr<mdfs_stream, CloseStream>;
+
+struct OpenArguments {
+  std::string path, window, axis, output;
+  double rate = 0;
+  std::int64_t step = 1;
+  std::uint64_t frames = 0;  // 0: to the end
+  unsigned lookahead = 0;
+  bool drop = false, unchecked = false, json = false;
+};
+
+std::vector<double> by_disk(const double* shares, std::size_t disks) {
+  return {shares, shares + std::min<std::size_t>(disks, MDFS_IOC_MAX_DISKS)};
+}
+
+ordered_json stream_json(const mdfs_ioc_stream& stream, std::size_t disks) {
+  ordered_json json;
+  json["id"] = stream.id;
+  json["inode"] = stream.inode;
+  json["pid"] = stream.pid;
+  json["uid"] = stream.uid;
+  json["rate"] = stream.rate;
+  json["step"] = stream.step;
+  json["axis"] = stream.axis;
+  json["level"] = stream.window.level;
+  json["start"] = std::vector<std::uint64_t>(stream.window.start, stream.window.start + stream.window.rank);
+  json["length"] = std::vector<std::uint64_t>(stream.window.length, stream.window.length + stream.window.rank);
+  json["frame_bytes"] = stream.window.bytes;
+  json["frame"] = stream.frame;
+  json["frames"] = stream.frames;
+  json["lookahead"] = stream.lookahead;
+  json["drop"] = (stream.flags & MDFS_STREAM_DROP) != 0;
+  json["unchecked"] = (stream.flags & MDFS_STREAM_UNCHECKED) != 0;
+  json["paused"] = (stream.flags & MDFS_STREAM_PAUSED) != 0;
+  json["ended"] = (stream.flags & MDFS_STREAM_ENDED) != 0;
+  json["in_time"] = stream.in_time;
+  json["late"] = stream.late;
+  json["dropped"] = stream.dropped;
+  json["failed"] = stream.failed;
+  json["latest_ms"] = static_cast<double>(stream.latest_ns) / kNsPerMs;
+  json["reserved_load"] = by_disk(stream.reserved_load, disks);
+  json["used_load"] = by_disk(stream.used_load, disks);
+  return json;
+}
+
+double busiest_share(const double* shares) { return *std::max_element(shares, shares + MDFS_IOC_MAX_DISKS); }
+
+std::string counts_text(const mdfs_ioc_stream& stream) {
+  std::string text = fmt::format("{} frames in time, {} late, {} dropped, {} failed", stream.in_time, stream.late,
+                                 stream.dropped, stream.failed);
+  if (stream.late > 0)
+    text += fmt::format("; the latest {:.1f} ms behind its deadline", static_cast<double>(stream.latest_ns) / kNsPerMs);
+  return text;
+}
+
+std::string stream_text(const mdfs_ioc_stream& stream) {
+  return fmt::format(
+      "stream {}: inode {}, process {}: {:.6g} frames per second of {}, frame {} of {}{}: {}; busiest "
+      "disk {:.0f} % reserved, {:.0f} % used",
+      stream.id, stream.inode, stream.pid, stream.rate, format_size(stream.window.bytes), stream.frame, stream.frames,
+      (stream.flags & MDFS_STREAM_PAUSED) != 0  ? ", paused"
+      : (stream.flags & MDFS_STREAM_ENDED) != 0 ? ", at its end"
+                                                : "",
+      counts_text(stream), 100 * busiest_share(stream.reserved_load), 100 * busiest_share(stream.used_load));
+}
+
+// ---- open
+
+// Without one, time; without time, the slowest axis.
+Result<unsigned> axis_of(const geometry::Geometry& image, const std::string& name) {
+  if (name.empty()) {
+    const std::size_t time = image.axes.find('t');
+    return time == std::string::npos ? 0u : static_cast<unsigned>(time);
+  }
+  const std::size_t found = name.size() == 1 ? image.axes.find(name) : std::string::npos;
+  if (found == std::string::npos)
+    return Error{Errc::kUsage, fmt::format("--axis {}: the image has the axes {}", name, image.axes)};
+  return static_cast<unsigned>(found);
+}
+
+Result<mdfs_ioc_stream> request_of(mdfs_image& image, const OpenArguments& arguments) {
+  MDFS_TRY_ASSIGN(const mdfs_ioc_geometry info, image_info(image, arguments.path));
+  MDFS_TRY_ASSIGN(const geometry::Geometry whole, client::to_geometry(info));
+  mdfs_ioc_stream request{};
+  MDFS_TRY_ASSIGN(request.axis, axis_of(whole, arguments.axis));
+  const auto parsed = geometry::parse_level_window(whole, arguments.window.empty() ? "all" : arguments.window);
+  if (!parsed.ok()) return Error{parsed.error().code, "--window " + parsed.error().where};
+  geometry::LevelWindow window = *parsed;
+  if (!window.padding.is_empty()) return Error{Errc::kUsage, "--window " + arguments.window + ": clip is not taken"};
+  // Along the axis the whole means a frame of one sample: from the first on, or backwards from the last.
+  const geometry::Geometry level = geometry::level_geometry(whole, window.level);
+  if (window.window.length[request.axis] == level.shape[request.axis]) {
+    window.window.start[request.axis] = arguments.step < 0 ? level.shape[request.axis] - 1 : 0;
+    window.window.length[request.axis] = 1;
+  }
+  request.window = client::from_window(whole, window);
+  request.flags = (arguments.drop ? MDFS_STREAM_DROP : 0u) | (arguments.unchecked ? MDFS_STREAM_UNCHECKED : 0u);
+  request.step = arguments.step;
+  request.rate = arguments.rate;
+  request.lookahead = arguments.lookahead;
+  return request;
+}
+
+Result<File> open_output(const std::string& output) {
+  if (output == "-") return File::standard_output();
+  return File::open(output, O_WRONLY | O_CREAT | O_TRUNC);
+}
+
+std::chrono::steady_clock::time_point time_of(std::int64_t monotonic_ns) {
+  return std::chrono::steady_clock::time_point(std::chrono::nanoseconds(monotonic_ns));
+}
+
+// Takes frames at their deadlines, and passes them on, until the end or a signal.
+Status show_frames(mdfs_stream& stream, const OpenArguments& arguments, std::uint64_t frame_bytes) {
+  std::optional<File> output;
+  if (!arguments.output.empty()) {
+    MDFS_TRY_ASSIGN(output, open_output(arguments.output));
+  }
+  std::vector<std::byte> buffer(static_cast<std::size_t>(frame_bytes));
+  for (std::uint64_t shown = 0; arguments.frames == 0 || shown < arguments.frames; ++shown) {
+    mdfs_ioc_frame frame{};
+    const ssize_t bytes = mdfs_stream_next(&stream, buffer.data(), buffer.size(), &frame);
+    if (bytes == 0 || Interruption::asked()) break;
+    if (bytes == -ENODATA || bytes == -EINTR) return {Errc::kCancelled, arguments.path + ": the stream was closed"};
+    if (bytes == -EBUSY) return {Errc::kBusy, arguments.path + ": the stream is paused"};
+    if (bytes < 0) {
+      print_err("mdfs: {}\n", library_error(bytes, arguments.path).message());
+      continue;  // counted; the frame behind it follows
+    }
+    if (!wait_until(time_of(frame.deadline_ns), Interruption::asked())) break;
+    if (output) MDFS_TRY(output->write({buffer.data(), static_cast<std::size_t>(bytes)}));
+  }
+  return output ? output->close() : Status();
+}
+
+Status open_command(const OpenArguments& arguments) {
+  MDFS_TRY_ASSIGN(const Image image, open_image(arguments.path, O_RDONLY));
+  MDFS_TRY_ASSIGN(mdfs_ioc_stream request, request_of(*image, arguments));
+  MDFS_TRY_ASSIGN(const mdfs_ioc_volume volume, volume_info(arguments.path));
+  const Interruption interruption;
+  mdfs_stream* opened = nullptr;
+  if (const int result = mdfs_stream_open(image.get(), &request, &opened); result != 0)
+    return library_error(result, arguments.path);
+  const Stream stream(opened);
+  if (!arguments.json)
+    print_err("stream {}: {:.6g} frames per second of {}, {} ahead; the busiest disk is reserved to {:.0f} %\n",
+              request.id, request.rate, format_size(request.window.bytes), request.lookahead, 100 * request.load);
+  const Status shown = show_frames(*stream, arguments, request.window.bytes);
+  mdfs_ioc_stream state{};
+  state.action = MDFS_IOC_STREAM_SHOW;
+  if (const int result = mdfs_stream_change(stream.get(), &state); result == 0) {
+    // Frames may go to standard output.
+    if (arguments.json && arguments.output != "-") {
+      ordered_json json = {{"output_version", kOutputVersion}};
+      json.update(stream_json(state, volume.disk_count));
+      print_out("{}\n", dump_json(json));
+    } else {
+      print_err("{}\n", counts_text(state));
+    }
+  }
+  return shown;
+}
+
+// ---- list and close
+
+Result<std::optional<mdfs_ioc_stream>> ask(File& file, std::uint32_t action, std::uint64_t id) {
+  mdfs_ioc_stream request{};
+  request.struct_bytes = sizeof request;
+  request.action = action;
+  request.id = id;
+  if (::ioctl(file.fd(), MDFS_IOC_STREAM, &request) == 0) return std::optional(request);
+  if (errno == ENODATA) return std::optional<mdfs_ioc_stream>();
+  if (errno == EOPNOTSUPP)
+    return Error{Errc::kNotSupported, file.name() + ": the mount has no streams (-o streams=off)"};
+  if (errno == EPERM)
+    return Error{Errc::kNotPermitted, "another user's stream is closed by root or the owner of the mount"};
+  if (errno == ENOTTY) return Error{Errc::kNotTty, file.name()};
+  return from_errno(errno, file.name() + ": streams");
+}
+
+Status list_command(const std::string& path, bool as_json) {
+  MDFS_TRY_ASSIGN(const mdfs_ioc_volume volume, volume_info(path));
+  MDFS_TRY_ASSIGN(File file, File::open(path, O_RDONLY | O_NONBLOCK));
+  ordered_json json = {{"output_version", kOutputVersion}, {"streams", ordered_json::array()}};
+  std::uint64_t id = 1;
+  for (;;) {
+    MDFS_TRY_ASSIGN(const std::optional<mdfs_ioc_stream> stream, ask(file, MDFS_IOC_STREAM_LIST, id));
+    if (!stream) break;
+    if (as_json)
+      json["streams"].push_back(stream_json(*stream, volume.disk_count));
+    else
+      print_out("{}\n", stream_text(*stream));
+    id = stream->id + 1;
+  }
+  if (as_json)
+    print_out("{}\n", dump_json(json));
+  else if (id == 1)
+    print_out("no stream is open\n");
+  return {};
+}
+
+Status close_command(const std::string& path, std::uint64_t id) {
+  MDFS_TRY_ASSIGN(File file, File::open(path, O_RDONLY | O_NONBLOCK));
+  MDFS_TRY_ASSIGN(const std::optional<mdfs_ioc_stream> stream, ask(file, MDFS_IOC_STREAM_CLOSE, id));
+  if (!stream) return {Errc::kNoData, fmt::format("stream {}: mdfs stream list shows those that are open", id)};
+  print_out("closed {}\n", stream_text(*stream));
+  return {};
+}
+
+}  // namespace
+
+void add_stream_commands(CLI::App& app, Action& action) {
+  CLI::App* noun = app.add_subcommand("stream", "Windows that advance at a reserved rate");
+  noun->require_subcommand(1);
+
+  const auto arguments = std::make_shared<OpenArguments>();
+  CLI::App* open = noun->add_subcommand("open", "Reserve a rate, and take the frames at their deadlines");
+  open->add_option("--rate", arguments->rate, "Frames per second")->required()->check(number_from(0.001, 1e6));
+  open->add_option("--axis", arguments->axis, "The axis along which frames follow (default: t, else the slowest)");
+  open->add_option("--window", arguments->window,
+                   "The first frame (default: the whole, one sample along the axis, from its beginning)");
+  open->add_option("--step", arguments->step, "Frames from one to the next; below 0: backwards (default 1)");
+  open->add_option("--lookahead", arguments->lookahead, "Frames that are read ahead (default: half a second)")
+      ->check(whole_number(1, 256));
+  open->add_option("--frames", arguments->frames, "Stop after so many frames (default: at the end)")
+      ->check(whole_number(1, UINT64_MAX));
+  open->add_flag("--drop", arguments->drop, "Leave out frames whose time is over");
+  open->add_flag("--unchecked", arguments->unchecked, "Accept the rate although the disks may have no time for it");
+  open->add_option("--output,-o", arguments->output, "Write the bytes of the frames here; - is standard output");
+  open->add_flag("--json", arguments->json, "Print JSON at the end");
+  open->add_option("PATH", arguments->path, "An image")->required();
+  open->callback([arguments, &action] { action = [arguments] { return open_command(*arguments); }; });
+
+  const auto path = std::make_shared<std::string>();
+  const auto as_json = std::make_shared<bool>(false);
+  CLI::App* list = noun->add_subcommand("list", "Show the open streams");
+  list->add_flag("--json", *as_json, "Print JSON");
+  list->add_option("PATH", *path, "Mount point, or any file on the volume")->required();
+  list->callback([path, as_json, &action] { action = [path, as_json] { return list_command(*path, *as_json); }; });
+
+  const auto id = std::make_shared<std::uint64_t>(0);
+  CLI::App* close = noun->add_subcommand("close", "Close a stream, which frees what it has reserved");
+  close->add_option("PATH", *path, "Mount point, or any file on the volume")->required();
+  close->add_option("ID", *id, "Its number, as mdfs stream list shows it")
+      ->required()
+      ->check(whole_number(1, UINT64_MAX));
+  close->callback([path, id, &action] { action = [path, id] { return close_command(*path, *id); }; });
+}
+
+}  // namespace mdfs::tools
