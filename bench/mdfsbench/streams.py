@@ -28,7 +28,7 @@ ALL_FRAMES = 100_000  # of all streams together
 
 
 def rows(context):
-    frames = SHAPE[0] // 16 if context.quick else SHAPE[0]
+    frames = SHAPE[0] // 4 if context.quick else SHAPE[0]
     size = frames * SHAPE[1] * SHAPE[2]
     try:
         with throttled_disks.ThrottledDisks(DISKS, size // DISKS + SPARE, context.scratch) as disks, \
@@ -137,7 +137,7 @@ def outcome(processes):
 
 
 def frames_each(frames):
-    return min(ALL_FRAMES // 12 if frames > 2000 else 300, frames // 2)
+    return min(ALL_FRAMES // 12, frames // 2)
 
 
 def reserved(context, disks, movie, frames):

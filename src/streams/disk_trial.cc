@@ -11,6 +11,7 @@
 #include "base/aligned_buffer.h"
 #include "base/checked.h"
 #include "device/disk.h"
+#include "device/disk_counters.h"
 #include "device/read_pace.h"
 #include "device/urgency.h"
 #include "store/store.h"
@@ -20,11 +21,10 @@ namespace {
 
 constexpr std::size_t kMostRows = 131072;  // of the layout that are looked at
 constexpr std::size_t kRowsAtOnce = 2048;
-constexpr std::size_t kAtOnce = 2;  // requests of a disk, as a schedule lets start
-constexpr std::uint64_t kMostRequestBytes = 1u << 20;
-// Of a trial: before it, in which a disk may do at once what it has saved up while it rested; and the least for which
-// it must have been busy.
-constexpr std::int64_t kPartBefore = 5, kLeastPart = 50;
+constexpr std::size_t kAtOnce = 8;  // requests that a thread waits for together
+constexpr std::uint64_t kMostRequestBytes = 256u << 10;
+// Of a trial, before it: what a disk has saved up while it rested is over then.
+constexpr std::int64_t kPartBefore = 5;
 
 struct Place {
   std::uint64_t offset = 0, bytes = 0;
@@ -67,15 +67,6 @@ class DiskReader {
       requests.push_back({&disk_, &ios_[i]});
     }
   }
-  // Of the reads that add_next() made, as cost_ns() counts bytes; 0 if one failed.
-  double bytes() const {
-    double sum = 0;
-    for (const device::Io& io : ios_) {
-      if (!io.status.ok()) return 0;
-      sum += static_cast<double>(io.bytes() + device::kRequestBytes);
-    }
-    return sum;
-  }
 
  private:
   static constexpr std::uint64_t kSeed = 1;
@@ -94,30 +85,33 @@ std::uint64_t request_bytes(const DiskReads& reads) {
                                    kMostRequestBytes);
 }
 
-// One disk of a trial: its thread reads until the time is over.
-void read_for_trial(DiskReader& reader, unsigned disk, const std::shared_ptr<device::BusyTime>& busy,
-                    std::int64_t trial_ns, const engine::Stop& stop, double& ns_per_byte) {
-  const std::int64_t before_ns = trial_ns / kPartBefore;
-  const device::UrgencyScope scope({device::Urgency::Kind::kReserved, INT64_MAX, busy});
-  const std::int64_t begun_ns = device::ReadPace::now_ns();
-  double bytes = 0;
-  std::int64_t busy_before_ns = 0;
-  bool counts = false;
+// What a disk has done so far, in bytes as cost_ns() counts them.
+double work_of(const device::DiskCounters& counters) {
+  return static_cast<double>((counters.reads + counters.writes) * device::kRequestBytes + counters.read_bytes +
+                             counters.written_bytes);
+}
+
+// One disk of a trial: its thread reads until the time is over. The disk is busy all the time, so its time is shared by
+// all that it does meanwhile, whoever asked for it.
+void read_for_trial(DiskReader& reader, const device::DiskCounters& counters, std::int64_t trial_ns,
+                    const engine::Stop& stop, double& ns_per_byte) {
+  const device::UrgencyScope scope({device::Urgency::Kind::kReserved, INT64_MAX, nullptr});
+  const std::int64_t begin_ns = device::ReadPace::now_ns() + trial_ns / kPartBefore;
+  std::int64_t counted_ns = 0;
+  double before = 0;
   for (;;) {
     const std::int64_t now_ns = device::ReadPace::now_ns();
-    if (now_ns - begun_ns >= before_ns + trial_ns || (stop && stop())) break;
-    if (!counts && now_ns - begun_ns >= before_ns) {
-      counts = true;
-      busy_before_ns = busy->ns(disk);
-      bytes = 0;
+    if (counted_ns == 0 && now_ns >= begin_ns) {
+      counted_ns = now_ns;
+      before = work_of(counters);
     }
+    if (now_ns >= begin_ns + trial_ns || (stop && stop())) break;
     std::vector<device::Addressed> requests;
     reader.add_next(requests);
-    if (!device::run(requests).ok()) break;
-    bytes += reader.bytes();
+    if (!device::run(requests).ok()) return;
   }
-  const std::int64_t busy_ns = busy->ns(disk) - busy_before_ns;
-  if (counts && bytes > 0 && busy_ns >= trial_ns / kLeastPart) ns_per_byte = static_cast<double>(busy_ns) / bytes;
+  const double work = work_of(counters) - before;
+  if (counted_ns > 0 && work > 0) ns_per_byte = static_cast<double>(device::ReadPace::now_ns() - counted_ns) / work;
 }
 
 }  // namespace
@@ -130,16 +124,16 @@ Result<std::vector<double>> measure_disks(volume::Volume& volume, volume::Ino in
                                           std::int64_t trial_ns, const engine::Stop& stop) {
   MDFS_TRY_ASSIGN(const Places places, find_places(volume, ino, reads.size(), stop));
   std::vector<double> ns_per_byte(reads.size(), 0);
-  const auto busy = std::make_shared<device::BusyTime>();
   {
     std::vector<std::unique_ptr<DiskReader>> readers;
     std::vector<std::thread> threads;
     for (unsigned disk = 0; disk < reads.size(); ++disk) {
-      if (reads[disk].requests <= 0 || places[disk].empty()) continue;
+      const device::DiskCounters* const counters = volume.store().counters(disk);
+      if (reads[disk].requests <= 0 || places[disk].empty() || counters == nullptr) continue;
       readers.push_back(
           std::make_unique<DiskReader>(volume.store().disk(disk), places[disk], request_bytes(reads[disk])));
-      threads.emplace_back([&reader = *readers.back(), disk, &busy, trial_ns, &stop, &ns = ns_per_byte[disk]] {
-        read_for_trial(reader, disk, busy, trial_ns, stop, ns);
+      threads.emplace_back([&reader = *readers.back(), counters, trial_ns, &stop, &ns = ns_per_byte[disk]] {
+        read_for_trial(reader, *counters, trial_ns, stop, ns);
       });
     }
     for (std::thread& thread : threads) thread.join();
