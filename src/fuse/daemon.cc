@@ -302,7 +302,8 @@ struct Belongings {
 // Null: without rings.
 Result<std::unique_ptr<RequestRings>> make_rings(RingUse use, bool offered) {
   if (!offered) {
-    if (use == RingUse::kAuto) spdlog::info("requests come through /dev/fuse: {} is not Y", kRingParameter);
+    if (use == RingUse::kAuto)
+      spdlog::info("requests come through /dev/fuse: {} is not Y, and cannot be written", kRingParameter);
     return std::unique_ptr<RequestRings>();
   }
   auto rings = RequestRings::create();

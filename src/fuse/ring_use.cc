@@ -21,9 +21,9 @@ Result<bool> kernel_offers_rings(RingUse use, const std::string& parameter) {
                  "io_uring=auto"};
   }
   if (now == 'Y') return true;
-  if (use == RingUse::kAuto) return false;
   const device::UniqueFd writable(::open(parameter.c_str(), O_WRONLY | O_CLOEXEC));
   if (writable.open() && ::write(writable.get(), "Y", 1) == 1) return true;
+  if (use == RingUse::kAuto) return false;
   return Error{Errc::kNotSupported,
                fmt::format("io_uring=on: FUSE over io_uring is switched off; let root write Y to {}", parameter)};
 }

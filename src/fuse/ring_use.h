@@ -12,7 +12,8 @@ namespace mdfs::fuse {
 enum class RingUse : std::uint8_t { kAuto, kOn, kOff };
 
 // True if the kernel offers rings to new mounts, by /sys/module/fuse/parameters/enable_uring, which `parameter` names.
-// With kOn root switches the parameter on. kNotSupported with kOn if the kernel offers none.
+// Unless kOff, root switches the parameter on: it lets filesystems ask for rings, and changes nothing for those that do
+// not. kNotSupported with kOn if the kernel offers none.
 Result<bool> kernel_offers_rings(RingUse use, const std::string& parameter);
 inline constexpr const char* kRingParameter = "/sys/module/fuse/parameters/enable_uring";
 

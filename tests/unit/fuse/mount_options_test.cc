@@ -84,6 +84,21 @@ TEST(MountOptions, ARangeIsSaidWhateverIsWrongWithTheValue) {
     }
 }
 
+TEST(MountOptions, StreamsTakeAShareOfTheDisksOrNone) {
+  MountOptions options;
+  EXPECT_EQ(options.streams_limit, std::optional(0.8));
+  ASSERT_TRUE(parse_mount_options("streams=0.25", options).ok());
+  EXPECT_EQ(options.streams_limit, std::optional(0.25));
+  ASSERT_TRUE(parse_mount_options("streams=off", options).ok());
+  EXPECT_EQ(options.streams_limit, std::nullopt);
+  for (const char* word : {"streams", "streams=", "streams=1", "streams=0", "streams=0.04", "streams=-0.5",
+                           "streams=0.5x", "streams=nan", "streams=inf", "streams=on", "streams=80%"}) {
+    const Status status = parse_mount_options(word, options);
+    EXPECT_EQ(status.ok() ? "" : std::string(info(status.error().code).name), "usage") << word;
+  }
+  EXPECT_EQ(options.streams_limit, std::nullopt);
+}
+
 TEST(MountOptions, TheTableNamesWhatIsParsed) {
   for (const MountOptionInfo& info : mount_option_table()) {
     MountOptions options;
@@ -95,6 +110,7 @@ TEST(MountOptions, TheTableNamesWhatIsParsed) {
     if (info.value == "POLICY") word += "=near";
     if (info.value == "HOW") word += "=zero";
     if (info.value == "USE") word += "=on";
+    if (info.value == "SHARE") word += "=0.5";
     if (info.value == "MACHINE" || info.value == "FILE") word += "=" + std::string(info.name);
     EXPECT_TRUE(parse_mount_options(word, options).ok()) << word;
     EXPECT_FALSE(info.help.empty());

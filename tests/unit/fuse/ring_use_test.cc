@@ -30,13 +30,21 @@ class RingUseTest : public testing::Test {
   const std::string path_ = (folder_.path() / "enable_uring").string();
 };
 
-TEST_F(RingUseTest, AutoTakesRingsWhereTheyAreSwitchedOnAndChangesNothing) {
+TEST_F(RingUseTest, AutoSwitchesRingsOnWhereThereAreSome) {
   EXPECT_FALSE(offered(RingUse::kAuto));
   set("N\n");
-  EXPECT_FALSE(offered(RingUse::kAuto));
-  EXPECT_EQ(text(), "N\n");
-  set("Y\n");
   EXPECT_TRUE(offered(RingUse::kAuto));
+  EXPECT_EQ(text()[0], 'Y');
+  EXPECT_TRUE(offered(RingUse::kAuto));
+}
+
+// A file that begins with another letter, and that nobody can write.
+TEST(RingUse, AutoDoesWithoutRingsThatItCannotSwitchOn) {
+  const std::string parameter = "/proc/version";
+  const auto answer = kernel_offers_rings(RingUse::kAuto, parameter);
+  ASSERT_TRUE(answer.ok());
+  EXPECT_FALSE(*answer);
+  EXPECT_FALSE(kernel_offers_rings(RingUse::kOn, parameter).ok());
 }
 
 TEST_F(RingUseTest, OnSwitchesThemOnAndNamesAKernelWithout) {
