@@ -442,10 +442,10 @@ struct mdfs_ioc_frame {
  * MDFS_OPERATION_PROTECT, which converts what is stored. */
 #define MDFS_IOC_PROTECTION _IOWR(MDFS_IOC_MAGIC, 17, struct mdfs_ioc_protection)
 /* An image that is open for reading. EBUSY: the disks have no time left for the rate asked for, and rate_that_fits says
- * for which they have; EFBIG: the frames ahead need more memory than is left for streams; EMFILE: too many streams;
- * EOPNOTSUPP: the mount has none (-o streams=off), or the kernel cannot map direct_io files and this one is not open
- * with O_DIRECT; EEXIST: the description has a stream; ENODATA: it has none. The answer is the state after the
- * action. */
+ * for which they have; EFBIG: the frames ahead need more memory than is left for streams; EMFILE: 64 streams are open,
+ * or 32 of a user other than root; EOPNOTSUPP: the mount has none (-o streams=off), or the kernel cannot map direct_io
+ * files and this one is not open with O_DIRECT; EEXIST: the description has a stream; ENODATA: it has none. The answer
+ * is the state after the action. */
 #define MDFS_IOC_STREAM _IOWR(MDFS_IOC_MAGIC, 18, struct mdfs_ioc_stream)
 /* ENODATA: no stream; EBUSY: it is paused, or another call waits; EINTR: it was closed, or the caller is being killed;
  * else the error of reading the frame, and the next call gets the frame behind it. */

@@ -13,7 +13,6 @@
 #include "device/disk.h"
 #include "device/disk_counters.h"
 #include "device/read_pace.h"
-#include "device/urgency.h"
 #include "store/store.h"
 
 namespace mdfs::streams {
@@ -95,7 +94,6 @@ double work_of(const device::DiskCounters& counters) {
 // all that it does meanwhile, whoever asked for it.
 void read_for_trial(DiskReader& reader, const device::DiskCounters& counters, std::int64_t trial_ns,
                     const engine::Stop& stop, double& ns_per_byte) {
-  const device::UrgencyScope scope({device::Urgency::Kind::kReserved, INT64_MAX, nullptr});
   const std::int64_t begin_ns = device::ReadPace::now_ns() + trial_ns / kPartBefore;
   std::int64_t counted_ns = 0;
   double before = 0;

@@ -179,10 +179,7 @@ Result<Opened> Streams::open(const StreamRequest& request, const engine::Stop& s
     if (streams_.size() >= kMostStreams)
       return Error{Errc::kTooManyFiles, fmt::format("{} streams are open, and no more can be", kMostStreams)};
     const auto stream = std::make_shared<Stream>(request, windows, std::move(cost), course, lookahead, geometry);
-    if (stream->memory_bytes() > options_.memory_bytes - memory_bytes_)
-      return Error{Errc::kTooBig,
-                   fmt::format("{} frames of {} that are read ahead: {} of memory are left for streams", lookahead + 1,
-                               format_size(frame_bytes), format_size(options_.memory_bytes - memory_bytes_))};
+    MDFS_TRY(check_bounds(*stream));
     opened.admission = admit(loads_, stream->cost, request.rate, options_.limit);
     if (!opened.admission.accepted && !request.unchecked) return opened;
     course.start_ns = start_of(*stream, course);
@@ -197,6 +194,27 @@ Result<Opened> Streams::open(const StreamRequest& request, const engine::Stop& s
   }
   changed_.notify_one();
   return opened;
+}
+
+// A user other than root gets half of all streams and of their memory, so that others can have some.
+Status Streams::check_bounds(const Stream& stream) const {
+  const std::uint64_t bytes = stream.memory_bytes();
+  std::uint64_t left = options_.memory_bytes - memory_bytes_;
+  if (stream.request.uid != 0) {
+    std::size_t of_user = 0;
+    std::uint64_t their_bytes = 0;
+    for (const auto& [id, other] : streams_)
+      if (other->request.uid == stream.request.uid) {
+        ++of_user;
+        their_bytes += other->memory_bytes();
+      }
+    if (of_user >= kMostOfUser)
+      return {Errc::kTooManyFiles, fmt::format("{} streams of one user are open, and no more can be", kMostOfUser)};
+    left = std::min(left, options_.memory_bytes / 2 - std::min(their_bytes, options_.memory_bytes / 2));
+  }
+  if (bytes <= left) return {};
+  return {Errc::kTooBig, fmt::format("{} frames of {} that are read ahead: {} of memory are left for streams",
+                                     stream.queue.lookahead() + 1, format_size(stream.frame_bytes), format_size(left))};
 }
 
 std::int64_t Streams::start_of(const Stream& stream, const Course& course) const {

@@ -30,7 +30,7 @@ struct StreamOptions {
   std::int64_t trial_ns = 1'000'000'000;    // in which the disks are measured for a new stream
 };
 inline constexpr double kLeastLimit = 0.05, kMostLimit = 0.9;
-inline constexpr std::size_t kMostStreams = 64;
+inline constexpr std::size_t kMostStreams = 64, kMostOfUser = 32;
 inline constexpr unsigned kMostLookahead = 256;
 
 struct StreamRequest {
@@ -87,7 +87,7 @@ class Streams {
 
   // Measures the disks, which takes about a second, and admits the stream. The first frame is due once some frames can
   // have been read. kOutOfRange, kInvalidArgument: a value in the request; kTooBig: its frames, or what is read ahead,
-  // are larger than the memory; kTooManyFiles: too many streams.
+  // are larger than the memory; kTooManyFiles: too many streams, or of one user.
   Result<Opened> open(const StreamRequest& request, const engine::Stop& stop);
   // Frees what was reserved. Who waits for a frame gets kCancelled. No such stream: nothing.
   void close(std::uint64_t id);
@@ -128,6 +128,7 @@ class Streams {
   // Ends the calls whose callers want no answer any more.
   void end_stopped(std::unique_lock<std::mutex>& lock);
   void call_without_lock(std::unique_lock<std::mutex>& lock, std::vector<Call>& calls);
+  Status check_bounds(const Stream& stream) const;
   std::int64_t start_of(const Stream& stream, const Course& course) const;
   void keep_schedules();
   void start_threads();

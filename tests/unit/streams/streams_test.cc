@@ -190,6 +190,21 @@ TEST_F(StreamsTest, FramesThatNeedMoreMemoryThanThereIsAreRefused) {
   EXPECT_NE(open(large), 0u);
 }
 
+TEST_F(StreamsTest, AUserLeavesStreamsAndMemoryToOthers) {
+  streams_ = std::make_unique<Streams>(*volume_, quick(0.8, 20 * kFrameBytes));
+  StreamRequest of_user = request(1);
+  of_user.lookahead = 4;
+  of_user.uid = 1000;
+  EXPECT_NE(open(of_user), 0u);
+  EXPECT_NE(open(of_user), 0u);
+  EXPECT_EQ(streams_->open(of_user, {}).error().code, Errc::kTooBig);
+  StreamRequest other = of_user;
+  other.uid = 1001;
+  EXPECT_NE(open(other), 0u);
+  other.uid = 0;
+  EXPECT_NE(open(other), 0u);
+}
+
 TEST_F(StreamsTest, HolesAreFramesOfZerosThatNeedNoDisk) {
   data_.assign(data_.size(), std::byte{0});
   ASSERT_TRUE(volume_->allocate(movie_, 0x03 /* punch a hole, keep the size */, 0, data_.size()).ok());
