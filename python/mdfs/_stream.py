@@ -60,8 +60,9 @@ class RateRefused(OSError):
         self.rate_that_fits = rate_that_fits
 
 
-def _checked(result: int, state: _State) -> None:
-    if result == -errno.EBUSY and state.rate_that_fits < state.rate:
+def _checked(result: int, state: _State, rate: float) -> None:
+    """`rate`: what was asked for; 0 for none."""
+    if result == -errno.EBUSY and state.rate_that_fits < rate:
         raise RateRefused(library().mdfs_last_error().decode("utf-8", "replace"), state.rate_that_fits)
     check(result)
 
@@ -78,7 +79,8 @@ class Stream:
         self._stream = ctypes.c_void_p()
         state = _State(window=Window.from_buffer_copy(_library.pack_window(*fields)), axis=axis, rate=float(rate),
                        step=operator.index(step), lookahead=operator.index(lookahead), flags=flags)
-        _checked(library().mdfs_stream_open(image, ctypes.byref(state), ctypes.byref(self._stream)), state)
+        _checked(library().mdfs_stream_open(image, ctypes.byref(state), ctypes.byref(self._stream)), state,
+                 float(rate))
 
     def __iter__(self) -> Iterator[Frame]:
         return self
@@ -101,7 +103,8 @@ class Stream:
 
     def _change(self, action: int, **fields: Any) -> _State:
         state = _State(action=action, **fields)
-        _checked(library().mdfs_stream_change(self._open(), ctypes.byref(state)), state)
+        _checked(library().mdfs_stream_change(self._open(), ctypes.byref(state)), state,
+                 fields.get("rate", 0.0))
         return state
 
     def seek(self, number: int) -> None:

@@ -12,6 +12,7 @@
 #include "mdfs/ondisk.h"
 #include "mounted.h"
 #include "operation_text.h"
+#include "support/ranges.h"
 #include "support/streams.h"
 #include "support/text.h"
 #include "volume_text.h"
@@ -147,8 +148,10 @@ void add_balance_command(CLI::App& noun, Action& action) {
   const auto arguments = std::make_shared<BalanceArguments>();
   CLI::App* command = noun.add_subcommand("balance", "Move stored data to disks with less than their share");
   command->add_flag("--dry-run", arguments->dry_run, "Show how much would move");
-  command->add_option("--budget", arguments->budget,
-                      "Read and write at most this many bytes per second (default: no limit)");
+  command
+      ->add_option("--budget", arguments->budget,
+                   "Read and write at most this many bytes per second (default: no limit)")
+      ->check(not_empty());
   command->add_flag("--cancel", arguments->cancel, "Stop balancing; moved data stay where they are");
   command->add_flag("--json", arguments->json, "Print JSON");
   command->add_option("PATH", arguments->path, "Mount point, or any file on the volume")->required();

@@ -13,6 +13,7 @@
 #include "mdfs/ondisk.h"
 #include "mounted.h"
 #include "operation_text.h"
+#include "support/ranges.h"
 #include "support/streams.h"
 #include "support/text.h"
 #include "volume_text.h"
@@ -284,8 +285,9 @@ void add_drain_commands(CLI::App& noun, Action& action) {
   const auto given = std::make_shared<DrainArguments>();
   CLI::App* command = noun.add_subcommand("remove", "Drain a disk and remove it from the volume");
   command->add_flag("--dry-run", given->dry_run, "Show how much would move, and whether there is space for it");
-  command->add_option("--budget", given->budget,
-                      "Read and write at most this many bytes per second (default: no limit)");
+  command
+      ->add_option("--budget", given->budget, "Read and write at most this many bytes per second (default: no limit)")
+      ->check(not_empty());
   command->add_flag("--cancel", given->cancel, "Stop draining the disk, and keep it");
   command->add_flag("--json", given->json, "Print JSON");
   command->add_option("PATH", given->path, "Mount point, or any file on the volume")->required();
@@ -295,8 +297,10 @@ void add_drain_commands(CLI::App& noun, Action& action) {
   const auto replaced = std::make_shared<DrainArguments>();
   command = noun.add_subcommand("replace", "Replace a disk with a new one");
   command->add_flag("--dry-run", replaced->dry_run, "Check everything, but change nothing");
-  command->add_option("--budget", replaced->budget,
-                      "Read and write at most this many bytes per second (default: no limit)");
+  command
+      ->add_option("--budget", replaced->budget,
+                   "Read and write at most this many bytes per second (default: no limit)")
+      ->check(not_empty());
   command->add_flag("--force", replaced->force, "Use a new disk that holds data; its contents are lost");
   command->add_flag("--json", replaced->json, "Print JSON");
   command->add_option("PATH", replaced->path, "Mount point, or any file on the volume")->required();

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "mdfs/ondisk.h"
+#include "support/ranges.h"
 #include "support/streams.h"
 
 namespace mdfs::tools {
@@ -56,7 +57,8 @@ void add_operation_commands(CLI::App& app, Action& action, const OperationNoun& 
     CLI::App* command = parent->add_subcommand(verb, what);
     if (start) command->add_flag("--dry-run", arguments->dry_run, noun.dry_run);
     if (start && noun.start_options) arguments->prepare = noun.start_options(*command);
-    if (start || number == MDFS_IOC_OPERATION_RESUME) command->add_option("--budget", arguments->budget, noun.budget);
+    if (start || number == MDFS_IOC_OPERATION_RESUME)
+      command->add_option("--budget", arguments->budget, noun.budget)->check(not_empty());
     if (number != MDFS_IOC_OPERATION_CANCEL)
       command->add_flag("--wait", arguments->wait, "Wait until the operation has ended");
     command->add_flag("--json", arguments->json, "Print JSON");

@@ -18,6 +18,7 @@
 #include "protection.h"
 #include "support/file.h"
 #include "support/json_output.h"
+#include "support/ranges.h"
 #include "support/streams.h"
 #include "volume_text.h"
 
@@ -311,10 +312,13 @@ void add_protect_command(CLI::App& noun, Action& action) {
 void add_rebuild_command(CLI::App& noun, Action& action) {
   const auto arguments = std::make_shared<RebuildArguments>();
   CLI::App* command = noun.add_subcommand("rebuild", "Make copies anew that are missing, or lie on lost disks");
-  command->add_flag("--dry-run", arguments->dry_run, "Count what would be made");
-  command->add_option("--budget", arguments->budget,
-                      "Read and write at most this many bytes per second (default: no limit)");
-  command->add_flag("--cancel", arguments->cancel, "Stop the rebuild; copies that were made stay");
+  CLI::Option* const dry_run = command->add_flag("--dry-run", arguments->dry_run, "Count what would be made");
+  CLI::Option* const budget = command->add_option(
+      "--budget", arguments->budget, "Read and write at most this many bytes per second (default: no limit)");
+  budget->check(not_empty());
+  command->add_flag("--cancel", arguments->cancel, "Stop the rebuild; copies that were made stay")
+      ->excludes(dry_run)
+      ->excludes(budget);
   command->add_flag("--json", arguments->json, "Print JSON");
   command->add_option("PATH", arguments->path, "Mount point, or any file on the volume")->required();
   command->callback([arguments, &action] { action = [arguments] { return rebuild_command(*arguments); }; });

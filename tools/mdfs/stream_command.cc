@@ -32,6 +32,7 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr double kNsPerMs = 1e6;
+constexpr std::int64_t kMostStep = 1'000'000'000;
 
 struct CloseStream {
   void operator()(mdfs_stream* stream) const { mdfs_stream_close(stream); }
@@ -257,7 +258,8 @@ void add_stream_commands(CLI::App& app, Action& action) {
   open->add_option("--axis", arguments->axis, "The axis along which frames follow (default: t, else the slowest)");
   open->add_option("--window", arguments->window,
                    "The first frame (default: the whole, one sample along the axis, from its beginning)");
-  open->add_option("--step", arguments->step, "Frames from one to the next; below 0: backwards (default 1)");
+  open->add_option("--step", arguments->step, "Frames from one to the next; below 0: backwards (default 1)")
+      ->check(step_number(kMostStep));
   open->add_option("--lookahead", arguments->lookahead, "Frames that are read ahead (default: half a second)")
       ->check(whole_number(1, 256));
   open->add_option("--frames", arguments->frames, "Stop after so many frames (default: at the end)")

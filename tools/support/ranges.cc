@@ -31,6 +31,10 @@ std::string refusal(const std::string& text, const std::string& allowed) {
 
 }  // namespace
 
+CLI::Validator not_empty() {
+  return {[](const std::string& text) -> std::string { return text.empty() ? "a value is missing" : ""; }, ""};
+}
+
 CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
   const std::string range =
       most == UINT64_MAX ? fmt::format("{} or more, below 2^64", least) : fmt::format("from {} to {}", least, most);
@@ -39,6 +43,17 @@ CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
             return number.ok() && *number >= least && *number <= most ? "" : refusal(text, "a whole number " + range);
           },
           most == UINT64_MAX ? "" : fmt::format("{}..{}", least, most)};
+}
+
+CLI::Validator step_number(std::int64_t most) {
+  return {[=](const std::string& text) -> std::string {
+            const bool is_below = text.starts_with('-');
+            const auto number = parse_number(is_below ? text.substr(1) : text, "");
+            return number.ok() && *number >= 1 && *number <= static_cast<std::uint64_t>(most)
+                       ? ""
+                       : refusal(text, fmt::format("a whole number from {} to {}, other than 0", -most, most));
+          },
+          fmt::format("-{}..{}", most, most)};
 }
 
 CLI::Validator number_from(double least, double most) {

@@ -11,8 +11,12 @@ class Validator;
 
 namespace mdfs::tools {
 
+// Any text but an empty one, which a variable of the shell without a value gives.
+CLI::Validator not_empty();
 // Whole numbers from `least` to `most`, both included; decimal digits only.
 CLI::Validator whole_number(std::uint64_t least, std::uint64_t most);
+// The same, other than 0, also below it.
+CLI::Validator step_number(std::int64_t most);
 // Finite numbers from `least` to `most`, both included.
 CLI::Validator number_from(double least, double most);
 // Finite numbers greater than 0.
