@@ -123,6 +123,7 @@ struct mdfs_ioc_fragmentation {
 #define MDFS_VOLUME_ZEROES_LOST 1u /* mounted with errors=zero: data on missing disks read as zeros */
 #define MDFS_VOLUME_SPREADING 2u   /* the daemon still looks for metadata with copies on too few disks */
 #define MDFS_VOLUME_COPIES 4u      /* files and images may have second copies */
+#define MDFS_VOLUME_TO_REBUILD 8u  /* a disk is lost, and its second copies have not been made anew during this mount */
 struct mdfs_ioc_volume {
   uint8_t uuid[16];
   char name[64];
@@ -133,7 +134,7 @@ struct mdfs_ioc_volume {
   uint32_t policy;            /* MDFS_POLICY_* of this mount, for objects without their own */
   uint32_t flags;             /* MDFS_VOLUME_* */
   uint32_t spare_disks;       /* lost disks for whose rebuild room stays free */
-  uint64_t spare_blocks;      /* that are kept for those of them that are not lost yet; free_blocks may be less */
+  uint64_t spare_blocks;      /* that are kept for it; free_blocks may be less */
   uint64_t commit_room_bytes; /* no commit begins while room_below_bytes of a disk is less */
   char read_only_reason[512]; /* of a longer text its beginning and end, with an ellipsis between them */
   struct {

@@ -298,7 +298,8 @@ mdfs_ioc_volume to_ioc_volume(volume::Volume& volume) {
   out.commit_room_bytes = store::kCommitRoomBytes;
   out.flags = (volume.engine().zeroes_lost() ? MDFS_VOLUME_ZEROES_LOST : 0) |
               (volume.store().wants_spread() ? MDFS_VOLUME_SPREADING : 0) |
-              ((volume.store().features_ro_compat() & MDFS_RO_COMPAT_PROTECTION) != 0 ? MDFS_VOLUME_COPIES : 0);
+              ((volume.store().features_ro_compat() & MDFS_RO_COMPAT_PROTECTION) != 0 ? MDFS_VOLUME_COPIES : 0) |
+              (space.is_rebuilt ? 0 : MDFS_VOLUME_TO_REBUILD);
   put_reason(out.read_only_reason, store.read_only_reason());
   for (unsigned i = 0; i < out.disk_count; ++i) {
     const store::DiskInfo disk = store.disk_info(i);

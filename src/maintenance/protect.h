@@ -50,6 +50,7 @@ class Protect final : public Operation {
   };
 
   void begin_pass(OperationRun& run);
+  std::uint64_t gone_disks() const;
   // The next image that has copies, or should have; false: there is none.
   Result<bool> find(OperationRun& run);
   Status work(OperationRun& run);
@@ -63,6 +64,7 @@ class Protect final : public Operation {
   std::optional<Image> image_;
   Ino next_ = 0;
   std::atomic<std::uint64_t> changes_{0};  // of protection, when the pass began
+  std::uint64_t gone_ = 0;                 // disks that were not there when the pass began, a bit each
   unsigned passes_ = 0;
   bool again_ = false;  // the pass has left work that another one can do
   std::uint64_t uncommitted_bytes_ = 0;

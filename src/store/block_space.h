@@ -50,7 +50,8 @@ struct SpaceInfo {
   std::uint64_t available_pairs = 0;   // of data that are stored twice; with one disk available_blocks, as they are not
   std::uint64_t objects = 0;
   unsigned spare_disks = 0;        // for the loss of so many disks room is kept, as Members::set_spare_disks() says
-  std::uint64_t spare_blocks = 0;  // that are kept now; lost disks need no more. `free_blocks` may be less
+  std::uint64_t spare_blocks = 0;  // that are kept now. `free_blocks` may be less
+  bool is_rebuilt = true;          // the pieces of all lost disks have been made anew since the store was opened
 };
 
 // A zone of a disk: its data blocks (none in a zone that is all metadata), and its blocks in use after the last change.

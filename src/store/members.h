@@ -101,8 +101,12 @@ class Members {
   // disks have too little space for its contents; `missing_blocks`, unless null, is how much they lack.
   virtual Status set_draining(unsigned index, bool draining, std::uint64_t* missing_blocks);
   // Keeps room free: data that are stored twice, each on two disks, can be stored twice again without any so many of
-  // the disks, those that are lost already included. Ordinary allocations leave it alone. Until the store is closed.
+  // the disks, those included that are lost and rebuilt already. Ordinary allocations leave it alone. Until the store
+  // is closed.
   virtual void set_spare_disks(unsigned) {}
+  // The pieces that these lost disks had, a bit each, have been made anew on others: the room for them is free for all.
+  // Until then ordinary allocations leave it alone.
+  virtual void note_rebuilt(std::uint64_t /*disks*/) {}
   // ---- another size of a disk. The device or file has a larger size before the call, and may get a smaller size after
   // it.
   // Asks the device for its size.

@@ -73,12 +73,15 @@ Space::Space(std::vector<MemberDisk>& members, const format::CommitSlot& slot, s
 void Space::count_disks() {
   total_data_ = total_metadata_ = 0;
   node_disks_.clear();
-  std::vector<std::uint64_t> sizes;
-  unsigned lost = 0;
+  std::vector<std::uint64_t> sizes;  // with lost disks whose pieces have not been made anew: their room stays free
+  std::uint64_t lost = 0;            // a bit each
   for (std::size_t i = 0; i < allocator_->disk_count(); ++i) {
     const alloc::SpaceMap* map = allocator_->map(i);
     const bool is_here = map != nullptr || members_[i].state == DiskState::kNone;
-    if (!is_here || is_out(static_cast<std::uint16_t>(i))) ++lost;
+    if (!is_here || is_out(static_cast<std::uint16_t>(i))) {
+      lost |= std::uint64_t{1} << i;
+      if ((rebuilt_ >> i & 1) == 0) sizes.push_back(members_[i].member.blocks);
+    }
     if (!allocator_->usable(i)) continue;
     total_data_ += map->data_range().size();
     total_metadata_ += map->metadata_range().size();
@@ -89,7 +92,10 @@ void Space::count_disks() {
   data_reserve_ = std::clamp(total_data_ / kDataReserveShare, floor, kDataReserveLimit);
   copies_ = std::clamp(static_cast<unsigned>(node_disks_.size()), 2u, MDFS_MAX_COPIES);
   all_healthy_ = lost == 0;
-  spare_ = spare_blocks(sizes, spare_disks_ - std::min(spare_disks_, lost));
+  rebuilt_ &= lost;  // one that is back may be lost again
+  is_rebuilt_ = rebuilt_ == lost;
+  spare_ = spare_blocks(sizes, spare_disks_ - std::min(spare_disks_, static_cast<unsigned>(std::popcount(rebuilt_))),
+                        block_size_);
 }
 
 bool Space::is_crowded(const format::Pointer& node) const {
@@ -350,7 +356,9 @@ std::vector<std::string> Space::note_allocation(const AllocationRequest& request
 alloc::Answer Space::extend_place(NodePlace& place, Purpose purpose, Where where) {
   const bool inside = where != Where::kFar && allocator_->metadata_free() >= node_blocks_;
   // Not data_for(kNormal): what is kept of it for nodes is for this.
-  const std::uint64_t kept = reserved_.blocks + (is_ordinary(purpose) ? data_reserve_ : 0);
+  // A second copy on another disk may take half of it, too: both copies on one disk are worth one.
+  const std::uint64_t reserve = place.copies == 1 ? data_reserve_ / 2 : data_reserve_;
+  const std::uint64_t kept = reserved_.blocks + (is_ordinary(purpose) ? reserve : 0);
   const bool outside = where != Where::kHome && allocator_->data_free() >= kept + node_blocks_;
   for (const bool distinct : {true, false})
     for (const bool beyond : {false, true}) {

@@ -92,6 +92,10 @@ class Space {
 
   // Keeps room to store data with second copies twice again without any so many disks, lost ones included (spare.h).
   void set_spare_disks(unsigned disks);
+  // Members::note_rebuilt().
+  void note_rebuilt(std::uint64_t disks);
+  // Members have changed.
+  void count_again();
 
   // ---- another size of a disk (space_resize.cc); the caller keeps commits and transactions away
   // Allocates no blocks behind the end of the disk in this layout; its own layout lifts the limit. kNoSpace as in
@@ -285,8 +289,10 @@ class Space {
   std::uint64_t total_data_ = 0;
   std::uint64_t total_metadata_ = 0;
   std::uint64_t data_reserve_ = 0;
-  unsigned spare_disks_ = 0;  // see set_spare_disks()
-  std::uint64_t spare_ = 0;   // blocks that stay free for them
+  unsigned spare_disks_ = 0;   // see set_spare_disks()
+  std::uint64_t rebuilt_ = 0;  // lost disks whose pieces have been made anew, a bit each
+  bool is_rebuilt_ = true;     // all lost disks are
+  std::uint64_t spare_ = 0;    // blocks that stay free for them
   SpaceAmount reserved_;
   std::uint64_t pending_free_ = 0;
   std::vector<std::uint64_t> pending_free_data_;  // of these, outside of the metadata regions: by disk

@@ -48,6 +48,17 @@ void Space::set_spare_disks(unsigned disks) {
   count_disks();
 }
 
+void Space::note_rebuilt(std::uint64_t disks) {
+  const std::lock_guard lock(mutex_);
+  rebuilt_ |= disks;
+  count_disks();
+}
+
+void Space::count_again() {
+  const std::lock_guard lock(mutex_);
+  count_disks();
+}
+
 std::uint64_t Space::data_for(Purpose purpose) const {
   const std::uint64_t spare = purpose == Purpose::kNormal ? spare_ : 0;
   const std::uint64_t kept = reserved_.blocks + kept_data(purpose) + spare;
@@ -143,6 +154,7 @@ SpaceInfo Space::info() const {
   const std::uint64_t missing = missing_nodes(home_nodes(pending_free_ - pending_free_data())) * place_blocks();
   info.spare_blocks = spare_;
   info.spare_disks = spare_disks_;
+  info.is_rebuilt = is_rebuilt_;
   const std::uint64_t kept = reserved_.blocks + data_reserve_ + missing + spare_;
   const std::uint64_t free = std::min(free_now + pending_free_data(), info.free_blocks);
   info.available_blocks = free > kept ? free - kept : 0;

@@ -107,6 +107,7 @@ class StoreImpl final : public Store, public Verifier {
   Result<std::vector<unsigned>> add_disks(std::vector<JoiningDisk> disks) override;
   Status set_weight(unsigned index, std::uint16_t weight) override;
   void set_spare_disks(unsigned disks) override { space_.set_spare_disks(disks); }
+  void note_rebuilt(std::uint64_t disks) override { space_.note_rebuilt(disks); }
   Status set_draining(unsigned index, bool draining, std::uint64_t* missing_blocks) override;
   std::uint64_t used_blocks(unsigned index) const override;
   Result<bool> move_nodes_off(unsigned index, NodePosition& at) override;

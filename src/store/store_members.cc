@@ -277,6 +277,7 @@ Status StoreImpl::remove_disk(unsigned index) {
     const std::lock_guard lock(table_mutex_);
     member.member = format::Member::hole();
     member.state = DiskState::kNone;
+    space_.count_again();
     return {};
   });
   MDFS_TRY(changed);

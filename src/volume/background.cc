@@ -21,7 +21,8 @@ void VolumeImpl::rebuild_if_due() {
   for (unsigned i = 0; i < store_->disk_count(); ++i) {
     const store::DiskState state = store_->disk_info(i).state;
     using enum store::DiskState;
-    if (state == kMissing || state == kFailed || state == kStale || state == kOut) lost |= std::uint64_t{1} << i;
+    if (state == kMissing || state == kFailed || state == kStale || state == kOut || state == kDeleted)
+      lost |= std::uint64_t{1} << i;
   }
   if (!automatic_rebuild_.is_due(environment_.monotonic_ns(), lost)) return;
   spdlog::warn("a disk has been lost for {} s: the rebuild of second copies starts by itself",

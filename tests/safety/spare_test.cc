@@ -2,6 +2,7 @@
 // disk is lost.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -38,15 +39,15 @@ MemoryDisks format(const std::vector<std::uint64_t>& mebibytes, Environment& env
   return disks;
 }
 
-// Files and images until nothing more fits.
-void fill(Volume& volume, std::uint64_t seed) {
+// Files and images until nothing more fits. `lengths`: files of these bytes in turn instead.
+void fill(Volume& volume, std::uint64_t seed, const std::string& name, const std::vector<std::size_t>& lengths = {}) {
   std::mt19937_64 random(seed);
-  ByteVector bytes(160u << 10);
+  ByteVector bytes(320u << 10);
   for (std::byte& one : bytes) one = static_cast<std::byte>(random());
   unsigned full = 0;
   for (unsigned number = 0; full < 4; ++number) {
     ASSERT_LT(number, 10'000u);
-    const auto made = volume.make_node(kRootIno, fmt::format("f{}", number), S_IFREG | 0644, 0, {});
+    const auto made = volume.make_node(kRootIno, fmt::format("{}{}", name, number), S_IFREG | 0644, 0, {});
     if (!made.ok()) break;
     volume::ImageOptions options;
     options.geometry.rank = 2;
@@ -54,13 +55,15 @@ void fill(Volume& volume, std::uint64_t seed) {
     options.geometry.extent = {64, 64};
     options.geometry.codec = geometry::Codec::kRaw;
     options.geometry.axes = "yx";
-    const bool is_image = number % 2 == 1;
+    const bool is_image = lengths.empty() && number % 2 == 1;
     if (is_image && !volume.make_image(made->ino, options).ok()) break;
-    const std::size_t length = is_image ? 400 * 400 : bytes.size() >> random() % 6;
+    const std::size_t length = is_image           ? 400 * 400
+                               : !lengths.empty() ? lengths[number % lengths.size()]
+                                                  : (bytes.size() / 2) >> random() % 6;
     auto written = volume.write(made->ino, 0, ConstBytes(bytes).first(length), false);
     if (written.ok() && volume.sync().ok() && *written == length) continue;
     ++full;
-    EXPECT_TRUE(volume.unlink(kRootIno, fmt::format("f{}", number)).ok());
+    EXPECT_TRUE(volume.unlink(kRootIno, fmt::format("{}{}", name, number)).ok());
     EXPECT_TRUE(volume.sync().ok());
   }
 }
@@ -103,36 +106,51 @@ void expect_all_there(const MemoryDisks& disks, const test::Tree& expected, cons
   EXPECT_TRUE(*tree == expected) << what;
 }
 
+struct Case {
+  std::vector<std::uint64_t> mebibytes;  // of the disks
+  std::vector<std::size_t> lengths = {};
+};
+
 TEST(SpareTest, AFullVolumeThatKeepsRoomForOneDiskIsWholeAgainAfterAnyDiskAndThenSurvivesAnother) {
   unsigned losses = 0;
-  for (const std::vector<std::uint64_t>& sizes : std::vector<std::vector<std::uint64_t>>{
-           {8, 8, 8}, {8, 8, 8, 8, 8}, {16, 8, 8, 8}, {16, 16, 8, 8}, {12, 8, 6, 5}}) {
-    const std::string shape = fmt::format("{} disks from {} MiB", sizes.size(), sizes.front());
+  for (const Case& one : std::vector<Case>{{{8, 8, 8}},
+                                           {{8, 8, 8, 8, 8}},
+                                           {{16, 8, 8, 8}},
+                                           {{16, 16, 8, 8}},
+                                           {{12, 8, 6, 5}},
+                                           {{16, 16, 16, 16}, {300'000, 5000}},
+                                           {{16, 16, 16, 16}, {131'073}}}) {
+    const std::vector<std::uint64_t>& sizes = one.mebibytes;
+    const std::string shape = fmt::format("disks of {} MiB", fmt::join(sizes, ", "));
     SeededEnvironment environment(8);
     const MemoryDisks disks = format(sizes, environment);
-    test::Tree expected;
     {
       auto volume = mount(disks, environment);
       ASSERT_TRUE(volume.ok());
-      fill(**volume, sizes.size());
+      fill(**volume, sizes.size(), "f", one.lengths);
       const store::SpaceInfo space = (*volume)->space();
       EXPECT_GE(space.free_blocks, space.spare_blocks) << shape;
       EXPECT_LT(space.available_blocks * 10, space.total_blocks) << shape << ": it is not full";
       auto tree = test::read_tree(**volume);
       ASSERT_TRUE(tree.ok());
-      expected = std::move(*tree);
-      EXPECT_EQ(with_one_copy(**volume, expected), 0u) << shape;
+      EXPECT_EQ(with_one_copy(**volume, *tree), 0u) << shape;
       ASSERT_TRUE((*volume)->close().ok());
     }
     for (std::size_t lost = 0; lost < sizes.size(); ++lost, ++losses) {
       const std::string what = fmt::format("{}, without disk {}", shape, lost);
       MemoryDisks now = clone(disks);
       now[lost].reset();
+      test::Tree expected;
       {
         auto volume = mount(now, environment);
         ASSERT_TRUE(volume.ok()) << what << ": " << volume.error().message();
+        fill(**volume, lost, "before");  // others go on writing until the rebuild begins
         rebuild(**volume);
+        auto tree = test::read_tree(**volume);
+        ASSERT_TRUE(tree.ok());
+        expected = std::move(*tree);
         EXPECT_EQ(with_one_copy(**volume, expected), 0u) << what;
+        EXPECT_TRUE((*volume)->space().is_rebuilt) << what;
         ASSERT_TRUE((*volume)->close().ok());
       }
       for (std::size_t next = 0; next < sizes.size(); ++next) {

@@ -37,7 +37,11 @@ unsigned left_of(const mdfs_ioc_volume& volume) {
 
 std::string disks_text(unsigned disks) { return fmt::format("{} lost disk{}", disks, disks == 1 ? "" : "s"); }
 
+bool awaits_rebuild(const mdfs_ioc_volume& volume) { return (volume.flags & MDFS_VOLUME_TO_REBUILD) != 0; }
+
+// How much a rebuild needs is known when it has ended: until then all is kept for it.
 std::uint64_t lacking_bytes(const mdfs_ioc_volume& volume) {
+  if (awaits_rebuild(volume)) return 0;
   return (volume.spare_blocks - std::min(volume.spare_blocks, volume.free_blocks)) * volume.block_size;
 }
 
@@ -46,6 +50,9 @@ std::uint64_t lacking_bytes(const mdfs_ioc_volume& volume) {
 std::optional<std::string> spare_line(const mdfs_ioc_volume& volume) {
   if (volume.spare_disks == 0) return std::nullopt;
   const unsigned left = left_of(volume);
+  if (awaits_rebuild(volume))
+    return fmt::format("spare: {} are kept until the rebuild of what is lost has ended",
+                       format_size(volume.spare_blocks * volume.block_size));
   if (left == 0) return fmt::format("spare: the room for the rebuild of {} is in use", disks_text(volume.spare_disks));
   const std::string of = left == volume.spare_disks ? "" : fmt::format(" of {}", volume.spare_disks);
   return fmt::format("spare: {} stay free for the rebuild of {}{}",

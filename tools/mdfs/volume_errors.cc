@@ -118,7 +118,7 @@ std::vector<std::string> volume_errors(const mdfs_ioc_volume& volume) {
     all.push_back(of_room_below(volume, i));
   }
   std::erase(all, "");
-  if ((volume.flags & MDFS_VOLUME_COPIES) != 0 && lacks_disk(volume))
+  if ((volume.flags & MDFS_VOLUME_COPIES) != 0 && (volume.flags & MDFS_VOLUME_TO_REBUILD) != 0 && lacks_disk(volume))
     all.emplace_back(
         "files with second copies may have one left: run 'mdfs disk rebuild' to make the others anew on other disks");
   if (auto error = spare_error(volume)) all.push_back(std::move(*error));

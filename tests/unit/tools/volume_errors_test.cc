@@ -43,7 +43,7 @@ TEST(VolumeErrorsTest, EachStateNamesTheDiskAndWhatToDoInOneLine) {
 
 TEST(VolumeErrorsTest, WithSecondCopiesALostDiskIsARebuild) {
   mdfs_ioc_volume volume = healthy();
-  volume.flags = MDFS_VOLUME_COPIES;
+  volume.flags = MDFS_VOLUME_COPIES | MDFS_VOLUME_TO_REBUILD;
   EXPECT_TRUE(volume_errors(volume).empty());
   for (const std::uint32_t state : {1u, 2u, 3u, 7u}) {
     volume.disks[2].state = state;
@@ -51,6 +51,15 @@ TEST(VolumeErrorsTest, WithSecondCopiesALostDiskIsARebuild) {
     ASSERT_FALSE(all.empty());
     EXPECT_NE(all.back().find("mdfs disk rebuild"), std::string::npos) << all.back();
   }
+}
+
+TEST(VolumeErrorsTest, AfterARebuildNoneIsAskedFor) {
+  mdfs_ioc_volume volume = healthy();
+  volume.flags = MDFS_VOLUME_COPIES;
+  volume.disks[2].state = 1;
+  const auto all = volume_errors(volume);
+  EXPECT_FALSE(all.empty());
+  for (const std::string& error : all) EXPECT_EQ(error.find("may have one left"), std::string::npos) << error;
 }
 
 TEST(VolumeErrorsTest, ATruncatedDiskIsNamedWithItsSmallestSize) {
