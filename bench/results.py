@@ -22,6 +22,7 @@ HEADINGS = {"warm": "from memory", "cold": "cold, disks of 20 MB/s and 200 reque
             "channel": "from memory through libmdfs and its Python package", "scan":
             "plain files, one disk", "small": "small files, one disk (loop device)",
             "simulator": "predictions", "views": "views in the hands of other programs",
+            "streams": "streams at reserved rates, eight disks of 20 MB/s, 200 requests/s",
             "lists": "fsync beside callers of lists",
             "protect": "second copies, eight disks of 20 MB/s, beside btrfs raid1 and raid10",
             "fill": "modelled disks, fast at their beginning and slow at their end"}
