@@ -110,6 +110,8 @@ Result<FrameCost> Streams::cost_of(const StreamRequest& request, const FrameWind
                                    const engine::Stop& stop) {
   MDFS_TRY_ASSIGN(const geometry::Geometry image, volume_.image_geometry(request.ino));
   const std::uint64_t extent_length = geometry_of(image, request.level).extent[windows.axis];
+  // Plans are made of records: writes the image back.
+  MDFS_TRY(volume_.layout(request.ino, {}, 1, stop));
   const std::uint64_t count = frame_count(course);
   std::vector<DiskReads> reads(volume_.store().disk_count());
   std::uint64_t planned = 0;

@@ -132,6 +132,10 @@ Result<mdfs_ioc_stream> request_of(mdfs_image& image, const OpenArguments& argum
     window.window.start[request.axis] = arguments.step < 0 ? level.shape[request.axis] - 1 : 0;
     window.window.length[request.axis] = 1;
   }
+  const std::uint64_t length = window.window.length[request.axis];
+  if (window.window.start[request.axis] % length != 0)
+    return Error{Errc::kUsage, fmt::format("--window {}: along axis {} it must begin at a multiple of its length, {}",
+                                           arguments.window, whole.axes[request.axis], length)};
   request.window = client::from_window(whole, window);
   request.flags = (arguments.drop ? MDFS_STREAM_DROP : 0u) | (arguments.unchecked ? MDFS_STREAM_UNCHECKED : 0u);
   request.step = arguments.step;
@@ -150,11 +154,8 @@ std::chrono::steady_clock::time_point time_of(std::int64_t monotonic_ns) {
 }
 
 // Takes frames at their deadlines, and passes them on, until the end or a signal.
-Status show_frames(mdfs_stream& stream, const OpenArguments& arguments, std::uint64_t frame_bytes) {
-  std::optional<File> output;
-  if (!arguments.output.empty()) {
-    MDFS_TRY_ASSIGN(output, open_output(arguments.output));
-  }
+Status show_frames(mdfs_stream& stream, const OpenArguments& arguments, std::uint64_t frame_bytes,
+                   std::optional<File>& output) {
   std::vector<std::byte> buffer(static_cast<std::size_t>(frame_bytes));
   for (std::uint64_t shown = 0; arguments.frames == 0 || shown < arguments.frames; ++shown) {
     mdfs_ioc_frame frame{};
@@ -176,6 +177,10 @@ Status open_command(const OpenArguments& arguments) {
   MDFS_TRY_ASSIGN(const Image image, open_image(arguments.path, O_RDONLY));
   MDFS_TRY_ASSIGN(mdfs_ioc_stream request, request_of(*image, arguments));
   MDFS_TRY_ASSIGN(const mdfs_ioc_volume volume, volume_info(arguments.path));
+  std::optional<File> output;
+  if (!arguments.output.empty()) {
+    MDFS_TRY_ASSIGN(output, open_output(arguments.output));
+  }
   const Interruption interruption;
   mdfs_stream* opened = nullptr;
   if (const int result = mdfs_stream_open(image.get(), &request, &opened); result != 0)
@@ -184,7 +189,7 @@ Status open_command(const OpenArguments& arguments) {
   if (!arguments.json)
     print_err("stream {}: {:.6g} frames per second of {}, {} ahead; the busiest disk is reserved to {:.0f} %\n",
               request.id, request.rate, format_size(request.window.bytes), request.lookahead, 100 * request.load);
-  const Status shown = show_frames(*stream, arguments, request.window.bytes);
+  const Status shown = show_frames(*stream, arguments, request.window.bytes, output);
   mdfs_ioc_stream state{};
   state.action = MDFS_IOC_STREAM_SHOW;
   if (const int result = mdfs_stream_change(stream.get(), &state); result == 0) {

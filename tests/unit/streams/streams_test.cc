@@ -205,6 +205,15 @@ TEST_F(StreamsTest, AUserLeavesStreamsAndMemoryToOthers) {
   EXPECT_NE(open(other), 0u);
 }
 
+TEST_F(StreamsTest, FramesThatWereJustWrittenHaveTheirPrice) {
+  ASSERT_TRUE(volume_->allocate(movie_, 0x03 /* punch a hole, keep the size */, 0, data_.size()).ok());
+  ASSERT_TRUE(volume_->sync().ok());
+  ASSERT_TRUE(volume_->write(movie_, 0, data_, false).ok());
+  const auto opened = streams_->open(request(10), {});
+  ASSERT_TRUE(opened.ok() && opened->stream);
+  EXPECT_GT(opened->admission.load, 0);
+}
+
 TEST_F(StreamsTest, HolesAreFramesOfZerosThatNeedNoDisk) {
   data_.assign(data_.size(), std::byte{0});
   ASSERT_TRUE(volume_->allocate(movie_, 0x03 /* punch a hole, keep the size */, 0, data_.size()).ok());
