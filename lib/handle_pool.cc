@@ -33,34 +33,41 @@ Result<int> HandlePool::open_again(int more_flags) {
   return fd;
 }
 
-Result<int> HandlePool::bind(mdfs_ioc_window& window) {
-  int fd = -1;
+Result<int> HandlePool::open_for(unsigned long command, void* argument) {
   bool direct = false;
   {
     const std::lock_guard lock(mutex_);
     direct = needs_direct_;
+  }
+  for (;;) {
+    MDFS_TRY_ASSIGN(const int fd, open_again(direct ? O_DIRECT : 0));
+    if (::ioctl(fd, command, argument) == 0) {
+      const std::lock_guard lock(mutex_);
+      needs_direct_ = needs_direct_ || direct;
+      return fd;
+    }
+    const int problem = errno;
+    ::close(fd);
+    if (problem != EOPNOTSUPP || direct) return from_errno(problem, path_);
+    direct = true;
+  }
+}
+
+Result<int> HandlePool::bind(mdfs_ioc_window& window) {
+  int fd = -1;
+  {
+    const std::lock_guard lock(mutex_);
     if (!idle_.empty()) {
       fd = idle_.back();
       idle_.pop_back();
     }
   }
-  if (fd < 0) {
-    MDFS_TRY_ASSIGN(fd, open_again(direct ? O_DIRECT : 0));
-  }
+  if (fd < 0) return open_for(MDFS_IOC_BIND, &window);
   if (::ioctl(fd, MDFS_IOC_BIND, &window) == 0) return fd;
-  int problem = errno;
+  const int problem = errno;
   ::close(fd);
-  if (problem == EOPNOTSUPP && !direct) {
-    MDFS_TRY_ASSIGN(fd, open_again(O_DIRECT));
-    if (::ioctl(fd, MDFS_IOC_BIND, &window) == 0) {
-      const std::lock_guard lock(mutex_);
-      needs_direct_ = true;
-      return fd;
-    }
-    problem = errno;
-    ::close(fd);
-  }
-  return from_errno(problem, path_);
+  if (problem != EOPNOTSUPP) return from_errno(problem, path_);
+  return open_for(MDFS_IOC_BIND, &window);
 }
 
 void HandlePool::put(int fd) {

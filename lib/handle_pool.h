@@ -30,6 +30,9 @@ class HandlePool {
   const std::string& path() const { return path_; }
   bool writable() const;
 
+  // A new descriptor on which the ioctl has succeeded, to be closed by the caller; with O_DIRECT where the kernel needs
+  // it.
+  Result<int> open_for(unsigned long command, void* argument);
   // A descriptor bound to the window; sets window.bytes. Return it with put(), or close it if the call failed:
   // closing drops written bytes that were not applied.
   Result<int> bind(mdfs_ioc_window& window);

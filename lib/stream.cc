@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stream.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -11,6 +10,7 @@
 
 #include "errors.h"
 #include "image.h"
+#include "window_calls.h"
 
 namespace {
 
@@ -32,20 +32,13 @@ int mdfs_stream::open(mdfs_image& image, mdfs_ioc_stream& request, std::unique_p
   request.struct_bytes = sizeof request;
   request.action = MDFS_IOC_STREAM_OPEN;
   const std::string& path = image.pool->path();
-  const std::string link = "/proc/self/fd/" + std::to_string(image.pool->plain());
-  // With O_DIRECT on kernels that need it.
-  for (const int more : {0, O_DIRECT}) {
-    const int fd = ::open(link.c_str(), O_RDONLY | O_CLOEXEC | more);
-    if (fd < 0) return fail_errno(errno, path);
-    auto made = std::make_unique<mdfs_stream>(fd, path);
-    if (::ioctl(fd, MDFS_IOC_STREAM, &request) == 0) {
-      stream = std::move(made);
-      return 0;
-    }
-    const int problem = errno;
-    if (problem != EOPNOTSUPP || more != 0) return fail_errno(problem, reason(problem, path, request));
+  const auto fd = image.pool->open_for(MDFS_IOC_STREAM, &request);
+  if (!fd.ok()) {
+    const int problem = fd.error().posix_errno();
+    return fail_errno(problem, reason(problem, path, request));
   }
-  return fail_errno(EOPNOTSUPP, path);
+  stream = std::make_unique<mdfs_stream>(*fd, path);
+  return 0;
 }
 
 mdfs_stream::~mdfs_stream() { ::close(fd_); }
@@ -58,15 +51,8 @@ ssize_t mdfs_stream::next(std::byte* buffer, std::size_t buffer_bytes, mdfs_ioc_
   if (frame.bytes > buffer_bytes)
     return fail_errno(EINVAL,
                       fmt::format("{}: a frame has {} bytes; the buffer has {}", path_, frame.bytes, buffer_bytes));
-  std::size_t done = 0;
-  while (done < frame.bytes) {
-    const ssize_t count = ::pread(fd_, buffer + done, frame.bytes - done, static_cast<off_t>(done));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return fail_errno(errno, path_);
-    if (count == 0) return fail_errno(EIO, path_ + ": a frame ended early");
-    done += static_cast<std::size_t>(count);
-  }
-  return static_cast<ssize_t>(done);
+  const int result = mdfs::client::read_bound(fd_, path_, buffer, frame.bytes);
+  return result < 0 ? result : static_cast<ssize_t>(frame.bytes);
 }
 
 int mdfs_stream::change(mdfs_ioc_stream& request) {

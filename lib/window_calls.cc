@@ -109,6 +109,10 @@ bool exceeds_cache(const mdfs_image& image, const CutWindow& window, std::uint64
 
 }  // namespace
 
+int read_bound(int fd, const std::string& path, std::byte* buffer, std::uint64_t bytes) {
+  return Transfer(fd, path, false).packed(buffer, 0, bytes);
+}
+
 std::optional<std::uint64_t> bytes_of(const mdfs_image& image, const mdfs_ioc_window& window) {
   std::uint64_t bytes = window.channel < 0 ? image.sample_bytes : image.element_bytes;
   if (window.rank == 0 || window.rank > MDFS_IOC_MAX_RANK) return std::nullopt;

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "channel.h"
 #include "mdfs/mdfs.h"
@@ -17,6 +18,8 @@ namespace mdfs::client {
 ssize_t move_window(mdfs_image* image, const mdfs_ioc_window* asked, std::byte* buffer, std::size_t buffer_bytes,
                     const std::int64_t* strides, bool writing);
 
+// All bytes of what is bound to the descriptor, from the first one on; -errno, or 0.
+int read_bound(int fd, const std::string& path, std::byte* buffer, std::uint64_t bytes);
 // The bytes of the window, if it can be one of the image.
 std::optional<std::uint64_t> bytes_of(const mdfs_image& image, const mdfs_ioc_window& window);
 // The taker of a window of so many bytes, which puts its samples into a buffer. Nothing: they do not fit. It refers to

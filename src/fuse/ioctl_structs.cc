@@ -44,6 +44,17 @@ void put_text(std::span<char> room, std::string_view text) {
 
 void put_reason(std::span<char> room, std::string_view text) { put_text(room, shortened(text, room.size() - 1)); }
 
+// A request that says its size and nothing else.
+template <typename T>
+Status check_empty(const T& in) {
+  if (in.struct_bytes != sizeof in) return bad(fmt::format("struct_bytes is {}, not {}", in.struct_bytes, sizeof in));
+  T plain{};
+  plain.struct_bytes = in.struct_bytes;
+  static_assert(std::has_unique_object_representations_v<T>);
+  if (std::memcmp(&plain, &in, sizeof in) != 0) return bad("flags, answers and reserved fields must be zero");
+  return {};
+}
+
 Status check_reserved(const mdfs_ioc_geometry& in) {
   if (in.struct_bytes != sizeof in) return bad(fmt::format("struct_bytes is {}, not {}", in.struct_bytes, sizeof in));
   if (!all_zero(in.reserved0) || !all_zero(in.reserved1)) return bad("reserved fields must be zero");
@@ -435,14 +446,7 @@ mdfs_ioc_lost to_ioc_lost(const volume::LostFiles& found) {
   return out;
 }
 
-Status check_channel_request(const mdfs_ioc_channel& in) {
-  if (in.struct_bytes != sizeof in) return bad(fmt::format("struct_bytes is {}, not {}", in.struct_bytes, sizeof in));
-  mdfs_ioc_channel plain{};
-  plain.struct_bytes = in.struct_bytes;
-  static_assert(std::has_unique_object_representations_v<mdfs_ioc_channel>);
-  if (std::memcmp(&plain, &in, sizeof in) != 0) return bad("flags, answers and reserved fields must be zero");
-  return {};
-}
+Status check_channel_request(const mdfs_ioc_channel& in) { return check_empty(in); }
 
 Status check_zones_request(const mdfs_ioc_zones& in) {
   return all_zero(in.reserved) ? Status() : Status(bad("reserved fields must be zero"));
@@ -530,14 +534,7 @@ Status check_stream_request(const mdfs_ioc_stream& in) {
   return {};
 }
 
-Status check_frame_request(const mdfs_ioc_frame& in) {
-  if (in.struct_bytes != sizeof in) return bad(fmt::format("struct_bytes is {}, not {}", in.struct_bytes, sizeof in));
-  mdfs_ioc_frame plain{};
-  plain.struct_bytes = in.struct_bytes;
-  static_assert(std::has_unique_object_representations_v<mdfs_ioc_frame>);
-  if (std::memcmp(&plain, &in, sizeof in) != 0) return bad("flags, answers and reserved fields must be zero");
-  return {};
-}
+Status check_frame_request(const mdfs_ioc_frame& in) { return check_empty(in); }
 
 Result<streams::StreamRequest> to_stream_request(const Geometry& image, const mdfs_ioc_stream& in) {
   MDFS_TRY_ASSIGN(const views::WindowName name, to_window(image, in.window));
@@ -557,16 +554,16 @@ mdfs_ioc_stream to_ioc_stream(const streams::StreamInfo& info, const mdfs_ioc_st
   mdfs_ioc_stream out{};
   out.struct_bytes = sizeof out;
   out.action = asked.action;
-  out.flags = (info.drops ? MDFS_STREAM_DROP : 0u) | (info.unchecked ? MDFS_STREAM_UNCHECKED : 0u) |
+  out.flags = (info.request.drops ? MDFS_STREAM_DROP : 0u) | (info.request.unchecked ? MDFS_STREAM_UNCHECKED : 0u) |
               (info.paused ? MDFS_STREAM_PAUSED : 0u) | (info.at_end ? MDFS_STREAM_ENDED : 0u);
-  out.axis = info.axis;
+  out.axis = info.request.axis;
   out.window.struct_bytes = sizeof out.window;
   out.window.rank = info.rank;
-  std::copy_n(info.window.start.begin(), info.rank, out.window.start);
-  std::copy_n(info.window.length.begin(), info.rank, out.window.length);
-  out.window.channel = info.window.channel ? static_cast<std::int32_t>(*info.window.channel) : -1;
+  std::copy_n(info.request.window.start.begin(), info.rank, out.window.start);
+  std::copy_n(info.request.window.length.begin(), info.rank, out.window.length);
+  out.window.channel = info.request.window.channel ? static_cast<std::int32_t>(*info.request.window.channel) : -1;
   out.window.bytes = info.frame_bytes;
-  out.window.level = info.level;
+  out.window.level = info.request.level;
   out.step = info.course.step;
   out.rate = info.course.rate;
   out.frame = info.next_frame;
@@ -578,9 +575,9 @@ mdfs_ioc_stream to_ioc_stream(const streams::StreamInfo& info, const mdfs_ioc_st
   out.dropped = info.counts.dropped;
   out.failed = info.counts.failed;
   out.latest_ns = info.counts.latest_ns;
-  out.inode = info.ino;
-  out.uid = info.uid;
-  out.pid = static_cast<std::uint32_t>(info.pid);
+  out.inode = info.request.ino;
+  out.uid = info.request.uid;
+  out.pid = static_cast<std::uint32_t>(info.request.pid);
   std::copy_n(info.loads.begin(), std::min(info.loads.size(), std::size(out.reserved_load)), out.reserved_load);
   std::copy_n(info.measured.begin(), std::min(info.measured.size(), std::size(out.used_load)), out.used_load);
   return out;

@@ -132,7 +132,7 @@ void any_stream(fuse_req_t req, bool manages, const mdfs_ioc_stream& in) {
     const std::optional<StreamInfo> info = closes ? streams->find(in.id) : streams->find_from(in.id);
     if (!info) return Error{Errc::kNoData, "there is no such stream"};
     if (!closes) return to_ioc_stream(*info, in);
-    if (!manages && fuse_req_ctx(req)->uid != info->uid)
+    if (!manages && fuse_req_ctx(req)->uid != info->request.uid)
       return Error{Errc::kNotPermitted, "another user's stream is closed by root or the owner of the mount"};
     streams->close(info->id);
     return to_ioc_stream(*info, in);

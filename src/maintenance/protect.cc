@@ -30,15 +30,6 @@ Status Protect::resume(OperationRun& run) {
 
 bool Protect::has_new_work() const { return changes_ != volume_.protection_changes(); }
 
-std::uint64_t Protect::gone_disks() const {
-  const store::Store& store = volume_.store();
-  std::uint64_t gone = 0;
-  for (unsigned disk = 0; disk < store.disk_count(); ++disk)
-    if (const store::DiskInfo info = store.disk_info(disk); info.state != store::DiskState::kNone && !info.is_there())
-      gone |= std::uint64_t{1} << disk;
-  return gone;
-}
-
 // A pass looks again at what an earlier one could not do.
 void Protect::begin_pass(OperationRun& run) {
   ++passes_;
@@ -46,7 +37,7 @@ void Protect::begin_pass(OperationRun& run) {
   next_ = 0;
   image_.reset();
   changes_ = volume_.protection_changes();
-  gone_ = gone_disks();
+  gone_ = volume_.store().gone_disks();
   run.record.figures[kNoRoom] = 0;
   run.record.items_failed = 0;
   run.record.errors.clear();
@@ -195,7 +186,7 @@ Result<bool> Protect::step(OperationRun& run) {
     if (!more) {
       if (run.may_write()) MDFS_TRY(volume_.store().commit());
       if (!run.may_write()) return true;
-      if (has_new_work() || gone_disks() != gone_) {  // another disk was lost, or has come
+      if (has_new_work() || volume_.store().gone_disks() != gone_) {  // another disk was lost, or has come
         passes_ = 0;
       } else if (!again_ || passes_ >= kMostPasses) {
         if (run.record.figures[kNoRoom] == 0 && run.record.items_failed == 0) volume_.store().note_rebuilt(gone_);

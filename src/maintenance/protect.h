@@ -50,7 +50,6 @@ class Protect final : public Operation {
   };
 
   void begin_pass(OperationRun& run);
-  std::uint64_t gone_disks() const;
   // The next image that has copies, or should have; false: there is none.
   Result<bool> find(OperationRun& run);
   Status work(OperationRun& run);

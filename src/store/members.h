@@ -80,6 +80,7 @@ class Members {
   virtual std::uint64_t room_below(unsigned) { return UINT64_MAX; }
   bool is_whole() const;             // every member is present
   std::uint64_t lost_disks() const;  // missing and failed ones, a bit each
+  std::uint64_t gone_disks() const;  // members that are not there, a bit each
   // For data blocks only. A missing disk answers every request with kMissingDisk.
   virtual device::Disk& disk(unsigned index) = 0;
   // While true, the disks get their requests in the order of schedules (device/request_schedule.h), by the urgency of

@@ -17,12 +17,14 @@ void Members::note_checksum_error(unsigned disk) {
 }
 
 Result<std::vector<unsigned>> Members::add_disks(std::vector<JoiningDisk> /*disks*/) { return fixed_members(); }
-bool Members::is_whole() const {
-  for (unsigned i = 0; i < disk_count(); ++i) {
-    const DiskInfo disk = disk_info(i);
-    if (disk.state != DiskState::kNone && !disk.is_there()) return false;
-  }
-  return true;
+bool Members::is_whole() const { return gone_disks() == 0; }
+
+std::uint64_t Members::gone_disks() const {
+  std::uint64_t bits = 0;
+  for (unsigned i = 0; i < disk_count(); ++i)
+    if (const DiskInfo disk = disk_info(i); disk.state != DiskState::kNone && !disk.is_there())
+      bits |= std::uint64_t{1} << i;
+  return bits;
 }
 
 std::uint64_t Members::lost_disks() const {

@@ -39,11 +39,6 @@ unsigned default_lookahead(double rate) {
       std::clamp(std::ceil(rate * kLookaheadSeconds), double{kLeastLookahead}, double{kMostDefaultLookahead}));
 }
 
-geometry::Geometry geometry_of(geometry::Geometry image, unsigned level) {
-  for (unsigned n = 0; n < level; ++n) image = geometry::geometry_above(image);
-  return image;
-}
-
 // The frames that are read from the same extents as this one, as a window, and their number: they are read once.
 std::pair<geometry::Window, std::uint64_t> frames_together(const FrameWindows& windows, const Course& course,
                                                            std::uint64_t extent_length, std::uint64_t frame) {
@@ -106,18 +101,19 @@ Streams::~Streams() {
 
 // ---- opening
 
-Result<FrameCost> Streams::cost_of(const StreamRequest& request, const FrameWindows& windows, const Course& course,
-                                   const engine::Stop& stop) {
+// Of one frame, on average.
+Result<std::vector<DiskReads>> Streams::plan_reads(const StreamRequest& request, const FrameWindows& windows,
+                                                   const Course& course, const engine::Stop& stop) {
   MDFS_TRY_ASSIGN(const geometry::Geometry image, volume_.image_geometry(request.ino));
-  const std::uint64_t extent_length = geometry_of(image, request.level).extent[windows.axis];
+  const std::uint64_t extent_length = geometry::level_geometry(image, request.level).extent[windows.axis];
   // Plans are made of records: writes the image back.
   MDFS_TRY(volume_.layout(request.ino, {}, 1, stop));
   const std::uint64_t count = frame_count(course);
+  const std::uint64_t runs = count <= kRuns * kFramesOfRun ? 1 : kRuns;
+  const std::uint64_t of_run = runs == 1 ? count : kFramesOfRun;
   std::vector<DiskReads> reads(volume_.store().disk_count());
   std::uint64_t planned = 0;
   const std::int64_t begun_ns = now_ns();
-  const std::uint64_t runs = count <= kRuns * kFramesOfRun ? 1 : kRuns;
-  const std::uint64_t of_run = count <= kRuns * kFramesOfRun ? count : kFramesOfRun;
   for (std::uint64_t run = 0; run < runs && (run == 0 || now_ns() - begun_ns < kMostPlanningNs); ++run)
     for (std::uint64_t i = 0; i < of_run; ++i, ++planned) {
       const auto frame = frame_at(course, run * (count / runs) + i);
@@ -135,23 +131,27 @@ Result<FrameCost> Streams::cost_of(const StreamRequest& request, const FrameWind
     one.requests /= static_cast<double>(planned);
     one.bytes /= static_cast<double>(planned);
   }
+  return reads;
+}
+
+Result<FrameCost> Streams::cost_of(const StreamRequest& request, const FrameWindows& windows, const Course& course,
+                                   const engine::Stop& stop) {
+  MDFS_TRY_ASSIGN(const std::vector<DiskReads> reads, plan_reads(request, windows, course, stop));
   FrameCost cost(reads.size(), 0);
   if (std::all_of(reads.begin(), reads.end(), [](const DiskReads& one) { return one.requests <= 0; })) return cost;
   const std::lock_guard one_trial(trial_mutex_);
-  {
-    const std::lock_guard lock(mutex_);
-    ++trials_;
-    keep_schedules();
-  }
+  count_trials(1);
   const Result<std::vector<double>> measured = measure_disks(volume_, request.ino, reads, options_.trial_ns, stop);
-  {
-    const std::lock_guard lock(mutex_);
-    --trials_;
-    keep_schedules();
-  }
+  count_trials(-1);
   if (!measured.ok()) return measured.error();
   for (std::size_t disk = 0; disk < cost.size(); ++disk) cost[disk] = cost_ns(reads[disk], (*measured)[disk]);
   return cost;
+}
+
+void Streams::count_trials(int change) {
+  const std::lock_guard lock(mutex_);
+  trials_ += change;
+  keep_schedules();
 }
 
 Result<Opened> Streams::open(const StreamRequest& request, const engine::Stop& stop) {
@@ -162,7 +162,7 @@ Result<Opened> Streams::open(const StreamRequest& request, const engine::Stop& s
       return Error{Errc::kOutOfRange,
                    fmt::format("level {}: the image has {} stored levels", request.level, stored.first)};
   }
-  const geometry::Geometry geometry = geometry_of(image, request.level);
+  const geometry::Geometry geometry = geometry::level_geometry(image, request.level);
   MDFS_TRY_ASSIGN(const FrameWindows windows, frame_windows(geometry, request.window, request.axis));
   Course course{windows.frames, windows.first, request.step, request.rate, 0};
   MDFS_TRY(check(course));
@@ -276,54 +276,54 @@ Status Streams::pause(std::uint64_t id) {
   return {};
 }
 
-Status Streams::resume(std::uint64_t id) {
+Status Streams::change_stream(std::uint64_t id, const std::function<Status(Stream&)>& change) {
   {
     const std::lock_guard lock(mutex_);
     const auto stream = look_up(id);
     if (!stream) return no_stream();
-    stream->queue.resume(start_of(*stream, stream->queue.course()));
+    MDFS_TRY(change(*stream));
   }
   changed_.notify_one();
   return {};
 }
 
+Status Streams::resume(std::uint64_t id) {
+  return change_stream(id, [&](Stream& stream) -> Status {
+    stream.queue.resume(start_of(stream, stream.queue.course()));
+    return {};
+  });
+}
+
 Status Streams::seek(std::uint64_t id, std::uint64_t frame) {
-  {
-    const std::lock_guard lock(mutex_);
-    const auto stream = look_up(id);
-    if (!stream) return no_stream();
-    Course course = stream->queue.course();
+  return change_stream(id, [&](Stream& stream) -> Status {
+    Course course = stream.queue.course();
     course.first = frame;
     MDFS_TRY(check(course));
-    course.start_ns = start_of(*stream, course);
-    stream->queue.change(course);
-  }
-  changed_.notify_one();
-  return {};
+    course.start_ns = start_of(stream, course);
+    stream.queue.change(course);
+    return {};
+  });
 }
 
 Result<Admission> Streams::set_pace(std::uint64_t id, double rate, std::int64_t step) {
   Admission admission;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto stream = look_up(id);
-    if (!stream) return no_stream();
-    const Course before = stream->queue.course();
+  const Status changed = change_stream(id, [&](Stream& stream) -> Status {
+    const Course before = stream.queue.course();
     Course course = before;
-    course.first = stream->queue.next_frame().value_or(*frame_at(before, frame_count(before) - 1));
+    course.first = stream.queue.next_frame().value_or(*frame_at(before, frame_count(before) - 1));
     course.rate = rate;
     course.step = step;
     MDFS_TRY(check(course));
-    take_load(loads_, stream->cost, before.rate);
-    admission = admit(loads_, stream->cost, rate, options_.limit);
-    const bool accepted = admission.accepted || stream->request.unchecked;
-    add_load(loads_, stream->cost, accepted ? rate : before.rate);
-    if (!accepted) return admission;
-    admission.accepted = true;
-    course.start_ns = start_of(*stream, course);
-    stream->queue.change(course);
-  }
-  changed_.notify_one();
+    take_load(loads_, stream.cost, before.rate);
+    admission = admit(loads_, stream.cost, rate, options_.limit);
+    admission.accepted = admission.accepted || stream.request.unchecked;
+    add_load(loads_, stream.cost, admission.accepted ? rate : before.rate);
+    if (!admission.accepted) return {};
+    course.start_ns = start_of(stream, course);
+    stream.queue.change(course);
+    return {};
+  });
+  if (!changed.ok()) return changed.error();
   return admission;
 }
 
@@ -332,22 +332,15 @@ Result<Admission> Streams::set_pace(std::uint64_t id, double rate, std::int64_t 
 StreamInfo Streams::info_of(const Stream& stream) const {
   StreamInfo info;
   info.id = stream.id;
-  info.ino = stream.request.ino;
-  info.level = stream.request.level;
+  info.request = stream.request;
   info.rank = stream.rank;
-  info.window = stream.request.window;
-  info.axis = stream.request.axis;
   info.course = stream.queue.course();
   info.lookahead = stream.queue.lookahead();
   info.frame_bytes = stream.frame_bytes;
-  info.drops = stream.request.drops;
-  info.unchecked = stream.request.unchecked;
   info.paused = stream.queue.is_paused();
   info.at_end = stream.queue.at_end();
   info.next_frame = stream.queue.next_frame().value_or(info.course.frames);
   info.counts = stream.queue.counts();
-  info.uid = stream.request.uid;
-  info.pid = stream.request.pid;
   add_load(info.loads, stream.cost, info.course.rate);
   const auto elapsed_ns = static_cast<double>(std::max<std::int64_t>(1, now_ns() - stream.begun_ns));
   for (unsigned disk = 0; disk < stream.cost.size(); ++disk)

@@ -49,19 +49,14 @@ struct StreamRequest {
 
 struct StreamInfo {
   std::uint64_t id = 0;
-  volume::Ino ino = 0;
-  unsigned level = 0;
-  unsigned rank = 0;
-  geometry::Window window;  // the first frame, as it was asked for
-  unsigned axis = 0;
-  Course course;
+  StreamRequest request;  // as it was made
+  unsigned rank = 0;      // of the window
+  Course course;          // the present one
   unsigned lookahead = 0;
   std::uint64_t frame_bytes = 0;
-  bool drops = false, unchecked = false, paused = false, at_end = false;
+  bool paused = false, at_end = false;
   std::uint64_t next_frame = 0;  // to be delivered
   FrameCounts counts;
-  uid_t uid = 0;
-  pid_t pid = 0;
   Loads loads;     // that are reserved, by disk
   Loads measured;  // the share of the time since the stream began that disks spent on it
 };
@@ -116,9 +111,14 @@ class Streams {
   };
   using Call = std::function<void()>;
 
+  Result<std::vector<DiskReads>> plan_reads(const StreamRequest& request, const FrameWindows& windows,
+                                            const Course& course, const engine::Stop& stop);
   Result<FrameCost> cost_of(const StreamRequest& request, const FrameWindows& windows, const Course& course,
                             const engine::Stop& stop);
+  void count_trials(int change);
   Result<FrameBytes> read_frame(const Stream& stream, const FrameRead& read);
+  // `change` gets the stream, with the lock held; what it lets be read begins.
+  Status change_stream(std::uint64_t id, const std::function<Status(Stream&)>& change);
   std::shared_ptr<Stream> look_up(std::uint64_t id);  // null: there is none
   // All below: mutex_ is held. Answers are put into calls, and are called without it.
   StreamInfo info_of(const Stream& stream) const;
@@ -145,7 +145,7 @@ class Streams {
   std::uint64_t last_id_ = 0;
   std::uint64_t memory_bytes_ = 0;  // promised to streams
   Loads loads_;
-  unsigned trials_ = 0;                // under way
+  int trials_ = 0;                     // under way
   std::int64_t timer_ns_ = INT64_MAX;  // when the first thread wakes up that waits for a time
   bool ending_ = false;
   std::vector<std::thread> threads_;

@@ -17,14 +17,7 @@ Status VolumeImpl::write_back_all(std::int64_t at_least_age_ns) {
 // Makes the absent disks stale, as every write does.
 void VolumeImpl::rebuild_if_due() {
   if (!options_.rebuild_delay_ns || store_->space().spare_disks == 0) return;
-  std::uint64_t lost = 0;
-  for (unsigned i = 0; i < store_->disk_count(); ++i) {
-    const store::DiskState state = store_->disk_info(i).state;
-    using enum store::DiskState;
-    if (state == kMissing || state == kFailed || state == kStale || state == kOut || state == kDeleted)
-      lost |= std::uint64_t{1} << i;
-  }
-  if (!automatic_rebuild_.is_due(environment_.monotonic_ns(), lost)) return;
+  if (!automatic_rebuild_.is_due(environment_.monotonic_ns(), store_->gone_disks())) return;
   spdlog::warn("a disk has been lost for {} s: the rebuild of second copies starts by itself",
                *options_.rebuild_delay_ns / 1'000'000'000);
   if (const Status started = start_protecting(); !started.ok())
