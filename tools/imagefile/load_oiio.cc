@@ -1,15 +1,15 @@
 // Loads the module for OpenImageIO when the first picture is read or written.
 // SPDX-License-Identifier: Apache-2.0
+#include "base/module.h"
 #include "imagefile/oiio.h"
 #include "imagefile/oiio_module.h"
-#include "support/module.h"
 
 namespace mdfs::imagefile {
 namespace {
 
 Result<const OiioModule*> loaded(const std::string& path) {
   static const Result<const OiioModule*> module =
-      tools::load_module<OiioModule>("mdfs_oiio.so", "mdfs_oiio_module", "OpenImageIO");
+      load_module<OiioModule>("mdfs_oiio.so", "mdfs_oiio_module", "OpenImageIO");
   if (module.ok()) return *module;
   return Error{module.error().code, path + ": " + module.error().where};
 }

@@ -10,12 +10,12 @@
 #include <string>
 
 #include "address.h"
+#include "base/module.h"
 #include "commands.h"
 #include "film/film_module.h"
 #include "mdfs/ioctl.h"
 #include "support/complete.h"
 #include "support/json_output.h"
-#include "support/module.h"
 #include "support/ranges.h"
 #include "support/streams.h"
 

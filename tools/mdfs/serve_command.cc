@@ -10,11 +10,11 @@
 #include <memory>
 
 #include "address.h"
+#include "base/module.h"
 #include "commands.h"
 #include "mounted.h"
 #include "serve/serve_module.h"
 #include "support/file.h"
-#include "support/module.h"
 #include "support/streams.h"
 
 namespace mdfs::tools {

@@ -10,7 +10,7 @@
 #include "base/result.h"
 #include "mdfs/version.h"
 
-namespace mdfs::tools {
+namespace mdfs {
 
 // The structure `symbol` of a library in the program's run path; its first member, `version`, is that of MDFS. Stays
 // loaded: what it made lives in it. kNotSupported: `what` is not installed, or belongs to another version.
@@ -24,4 +24,4 @@ Result<const Module*> load_module(const char* file, const char* symbol, std::str
   return module;
 }
 
-}  // namespace mdfs::tools
+}  // namespace mdfs
