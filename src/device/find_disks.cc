@@ -2,10 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/find_disks.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <linux/fs.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -22,8 +19,8 @@
 #include "base/checked.h"
 #include "base/log.h"
 #include "device/open.h"
+#include "device/peek.h"
 #include "device/same_disk.h"
-#include "device/unique_fd.h"
 #include "format/commit.h"
 #include "format/layout.h"
 
@@ -34,13 +31,6 @@ namespace fs = std::filesystem;
 
 // Entries of a directory that are tried.
 constexpr std::size_t kMaxEntries = 4096;
-
-Result<std::uint64_t> size_of(int fd, const struct stat& st, const std::string& path) {
-  if (S_ISREG(st.st_mode)) return static_cast<std::uint64_t>(st.st_size);
-  std::uint64_t bytes = 0;
-  if (ioctl(fd, BLKGETSIZE64, &bytes) != 0) return from_errno(errno, path);
-  return bytes;
-}
 
 constexpr std::string_view kUuidPrefix = "UUID=";
 
@@ -57,13 +47,12 @@ struct Slots {
 
 Slots slots_on(const std::string& path, const format::Label& label) {
   Slots slots;
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!fd.open()) return slots;
+  auto disk = Peek::open(path);
+  if (!disk.ok()) return slots;
   const format::DiskLayout layout(label.block_size, label.disk_blocks, label.metadata_blocks, label.room_blocks);
   ByteVector area(MDFS_LABEL_AREA);
   for (unsigned number = 0; number < MDFS_LABELS_PER_DISK; ++number) {
-    const auto offset = static_cast<off_t>(layout.label_offset(number));
-    if (::pread(fd.get(), area.data(), area.size(), offset) != static_cast<ssize_t>(area.size())) continue;
+    if (!disk->read(layout.label_offset(number), area).ok()) continue;
     for (unsigned ring = 0; ring < MDFS_RING_SLOTS; ++ring) {
       const ConstBytes bytes = ConstBytes(area).subspan(MDFS_SLOT_SIZE * (1 + ring), MDFS_SLOT_SIZE);
       auto slot = format::decode_commit_slot(bytes, label.volume_uuid);
@@ -408,24 +397,19 @@ FormerMember look_at_former_member(const std::string& path, const format::Label&
 }
 
 Result<format::Label> read_label(const std::string& path) {
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!fd.open()) return from_errno(errno, path);
-  struct stat st {};
-  if (fstat(fd.get(), &st) != 0) return from_errno(errno, path);
-  if (!S_ISREG(st.st_mode) && !S_ISBLK(st.st_mode))
-    return Error{Errc::kInvalidArgument, path + " is neither a block device nor a file"};
-  MDFS_TRY_ASSIGN(const std::uint64_t bytes, size_of(fd.get(), st, path));
-  const std::uint64_t end = align_down(bytes, MDFS_LABEL_AREA);
+  MDFS_TRY_ASSIGN(Peek disk, Peek::open(path));
+  const std::uint64_t end = align_down(disk.size_bytes(), MDFS_LABEL_AREA);
   std::optional<Error> error;
   bool is_readable = end < MDFS_LABELS_PER_DISK * MDFS_LABEL_AREA;
-  int read_error = 0;
+  std::optional<Error> read_error;
   for (const std::uint64_t offset :
        {std::uint64_t{0}, std::uint64_t{MDFS_LABEL_AREA}, end - 2 * MDFS_LABEL_AREA, end - MDFS_LABEL_AREA}) {
     if (end < MDFS_LABELS_PER_DISK * MDFS_LABEL_AREA) break;
     ByteVector sector(MDFS_SECTOR);
-    const ssize_t got = ::pread(fd.get(), sector.data(), sector.size(), static_cast<off_t>(offset));
-    if (got < 0) read_error = errno;
-    if (got != ssize_t{MDFS_SECTOR}) continue;
+    if (Status done = disk.read(offset, sector); !done.ok()) {
+      read_error = done.error();
+      continue;
+    }
     is_readable = true;
     auto label = format::decode_label(sector);
     if (label.ok()) return label;
@@ -433,7 +417,8 @@ Result<format::Label> read_label(const std::string& path) {
     if (!error || is_other_version(label.error().code)) error = label.error();
   }
   if (error && is_other_version(error->code)) return Error{error->code, path};
-  if (!is_readable && read_error != 0) return from_errno(read_error, path + ": no label can be read");
+  if (!is_readable && read_error)
+    return Error{read_error->code, fmt::format("{}: no label can be read: {}", path, read_error->where)};
   return Error{Errc::kForeignDisk, path + " holds no MDFS volume"};
 }
 

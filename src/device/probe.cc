@@ -18,8 +18,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/aligned_buffer.h"
 #include "base/bytes.h"
 #include "base/checked.h"
+#include "device/open.h"
 #include "device/unique_fd.h"
 
 namespace mdfs::device {
@@ -37,6 +39,7 @@ constexpr int kMaxSignatures = 64;
 // Labels lie in these last bytes for any block size.
 constexpr std::uint64_t kTailBytes = 2 * MDFS_LABEL_AREA + MDFS_MAX_BLOCK_SIZE;
 constexpr std::size_t kReadBytes = 1u << 20;
+constexpr std::size_t kMagicBytes = 8;
 
 Result<UniqueFd> open_for(const std::string& path, int flags) {
   UniqueFd fd(::open(path.c_str(), flags | O_CLOEXEC));
@@ -82,11 +85,15 @@ Result<std::uint64_t> size_of(const std::string& path, int fd) {
   return size;
 }
 
+bool is_magic(const void* bytes) {
+  return std::memcmp(bytes, MDFS_LABEL_MAGIC, kMagicBytes) == 0 ||
+         std::memcmp(bytes, MDFS_COMMIT_MAGIC, kMagicBytes) == 0;
+}
+
 bool has_magic(int fd, std::uint64_t offset) {
-  char magic[8];
+  char magic[kMagicBytes];
   return ::pread(fd, magic, sizeof magic, static_cast<off_t>(offset)) == static_cast<ssize_t>(sizeof magic) &&
-         (std::memcmp(magic, MDFS_LABEL_MAGIC, sizeof magic) == 0 ||
-          std::memcmp(magic, MDFS_COMMIT_MAGIC, sizeof magic) == 0);
+         is_magic(magic);
 }
 
 // Places where a label or a commit slot may lie, at both ends.
@@ -107,6 +114,25 @@ Status wipe_labels(const std::string& path, int fd, std::uint64_t size) {
     }
   }
   return {};
+}
+
+// Of a disk that is no path: only MDFS writes to it.
+Result<std::vector<std::uint64_t>> labels_on(Disk& disk) {
+  std::vector<std::uint64_t> found;
+  AlignedBuffer sector(MDFS_SECTOR);
+  for (const std::uint64_t place : label_places(disk.size_bytes())) {
+    MDFS_TRY(read(disk, place, sector.bytes()));
+    if (is_magic(sector.data())) found.push_back(place);
+  }
+  return found;
+}
+
+Status wipe_labels(Disk& disk) {
+  MDFS_TRY_ASSIGN(const std::vector<std::uint64_t> places, labels_on(disk));
+  AlignedBuffer zeros(MDFS_SECTOR);
+  std::memset(zeros.data(), 0, zeros.size());
+  for (const std::uint64_t place : places) MDFS_TRY(write(disk, place, zeros.bytes()));
+  return flush(disk);
 }
 
 // Where there may be data at or after `offset`; `size` where there are none. A filesystem that knows no holes says
@@ -137,6 +163,11 @@ Result<bool> holds_only_zeros(const std::string& path, int fd, std::uint64_t siz
 }  // namespace
 
 Result<std::optional<std::string>> recognise(const std::string& path) {
+  if (!is_path(path)) {
+    MDFS_TRY_ASSIGN(const auto disk, open_disk(path, OpenMode::kLook, nullptr));
+    MDFS_TRY_ASSIGN(const std::vector<std::uint64_t> places, labels_on(*disk));
+    return places.empty() ? std::optional<std::string>() : "MDFS volume";
+  }
   MDFS_TRY_ASSIGN(const UniqueFd fd, open_for(path, O_RDONLY));
   MDFS_TRY_ASSIGN(const std::uint64_t size, size_of(path, fd.get()));
   for (const std::uint64_t place : label_places(size)) {
@@ -151,7 +182,7 @@ Result<std::optional<std::string>> recognise(const std::string& path) {
 
 Result<std::optional<std::string>> find_contents(const std::string& path) {
   MDFS_TRY_ASSIGN(auto found, recognise(path));
-  if (found) return found;
+  if (found || !is_path(path)) return found;
   MDFS_TRY_ASSIGN(const UniqueFd fd, open_for(path, O_RDONLY));
   struct stat st {};
   if (::fstat(fd.get(), &st) != 0) return from_errno(errno, path);
@@ -161,7 +192,12 @@ Result<std::optional<std::string>> find_contents(const std::string& path) {
   return found;
 }
 
-Status wipe_signatures(const std::string& path) {
+Status wipe_signatures(const std::string& path, Disk* held) {
+  if (!is_path(path) && held != nullptr) return wipe_labels(*held);
+  if (!is_path(path)) {
+    MDFS_TRY_ASSIGN(const auto disk, open_disk(path, OpenMode::kReadWrite, nullptr));
+    return wipe_labels(*disk);
+  }
   MDFS_TRY_ASSIGN(const UniqueFd fd, open_for(path, O_RDWR));
   MDFS_TRY_ASSIGN(const std::uint64_t size, size_of(path, fd.get()));
   MDFS_TRY(wipe_labels(path, fd.get(), size));

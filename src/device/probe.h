@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "device/disk.h"
 
 namespace mdfs::device {
 
@@ -18,8 +19,9 @@ Result<std::optional<std::string>> recognise(const std::string& path);
 Result<std::optional<std::string>> find_contents(const std::string& path);
 
 // Overwrites every signature that recognise() and other programs would find, old MDFS labels at both ends included.
-// The caller holds the disk (open_disk() for reading and writing) and has the user's consent.
-Status wipe_signatures(const std::string& path);
+// The caller holds the disk (open_disk() for reading and writing) and has the user's consent. `held`: the disk that it
+// holds; null for a remote disk that is free.
+Status wipe_signatures(const std::string& path, Disk* held = nullptr);
 
 // Text as udev encodes it in its properties: for display, and for the name of a link.
 struct UdevText {
