@@ -25,6 +25,7 @@
 #include "mdfs/ondisk.h"
 #include "store/check/check.h"
 #include "store/recovery.h"
+#include "support/cluster_options.h"
 #include "support/command.h"
 #include "support/complete.h"
 #include "support/json_output.h"
@@ -327,6 +328,7 @@ int run(int argc, char** argv) {
   auto* yes = app.add_flag("-y", options.yes, "Make all possible repairs");
   no_change->excludes(preen)->excludes(yes);
   preen->excludes(yes);
+  add_cluster_options(app);
   app.add_flag("--data", options.data, "Read all data and verify their checksums");
   app.add_option("--memory", options.memory,
                  "Use about this much memory, such as 1G (default: a quarter of the machine's)");

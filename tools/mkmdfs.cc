@@ -20,6 +20,7 @@
 #include "device/probe.h"
 #include "device/same_disk.h"
 #include "store/format_volume.h"
+#include "support/cluster_options.h"
 #include "support/command.h"
 #include "support/file.h"
 #include "support/json_output.h"
@@ -39,11 +40,15 @@ struct Options {
   std::vector<std::string> disks;
 };
 
-// The files made so far go away again unless all went well.
+// The disks made so far go away again unless all went well. It outlives what has them open.
 class NewFiles {
  public:
   ~NewFiles() {
-    for (const std::string& path : paths_) ::unlink(path.c_str());
+    for (const std::string& path : paths_)
+      if (!device::is_path(path))
+        (void)device::remove_disk(path);
+      else
+        ::unlink(path.c_str());
   }
   void add(const std::string& path) { paths_.push_back(path); }
   void keep() { paths_.clear(); }
@@ -82,6 +87,7 @@ Status check_sizes(const Options& options, std::vector<store::DiskSize> disks, c
 Status make_files(const Options& options, std::uint64_t bytes, const std::shared_ptr<device::UringContext>& ring,
                   NewFiles& made) {
   for (const std::string& path : options.disks) {
+    if (!device::is_path(path)) continue;  // create_disk() looks
     struct stat status {};
     if (::stat(path.c_str(), &status) != 0) {
       if (errno != ENOENT) return from_errno(errno, path);
@@ -93,6 +99,11 @@ Status make_files(const Options& options, std::uint64_t bytes, const std::shared
     MDFS_TRY_ASSIGN(const auto held, device::open_disk(path, device::OpenMode::kReadWrite, ring));
   }
   for (const std::string& path : options.disks) {
+    if (!device::is_path(path)) {
+      MDFS_TRY(device::create_disk(path, bytes, options.force));
+      made.add(path);
+      continue;
+    }
     if (options.force && ::unlink(path.c_str()) != 0 && errno != ENOENT) return from_errno(errno, path);
     if (const Status made_it = device::create_file_disk(path, bytes, options.sparse); !made_it.ok()) {
       const Error& error = made_it.error();
@@ -209,7 +220,7 @@ Status make_volume(const Options& options) {
   MDFS_TRY_ASSIGN(const DiskWeights weights, weigh_disks(options.weights, borrowed));
   format.weights = weights.weights;
   if (!options.json) print_out("{}", explain(weights, borrowed, options.weights));
-  for (const std::string& path : options.disks) MDFS_TRY(device::wipe_signatures(path));
+  for (std::size_t i = 0; i < borrowed.size(); ++i) MDFS_TRY(device::wipe_signatures(options.disks[i], borrowed[i]));
   SystemEnvironment environment;
   MDFS_TRY_ASSIGN(const store::FormattedVolume volume, store::format_volume(borrowed, format, environment));
   made.keep();
@@ -226,9 +237,10 @@ Status make_volume(const Options& options) {
 int main(int argc, char** argv) {
   mdfs::tools::open_standard_streams();
   mdfs::tools::Options options;
-  CLI::App app{"Make an MDFS volume on block devices or files. Sizes take K, M, G, T (powers of 1024)."};
+  CLI::App app{
+      "Make an MDFS volume on block devices, files or a RADOS cluster. Sizes take K, M, G, T (powers of 1024)."};
   app.add_option("--block-size", options.block_size, "Unit of allocation, 4K to 64K (default: 4K)");
-  app.add_option("--size", options.size, "Create the disks as files of this size");
+  app.add_option("--size", options.size, "Create the disks with this size");
   app.add_option("--label", options.label, "Name of the volume, at most 63 bytes");
   app.add_option("--copies", options.copies, "Of all data of new files, on different disks: 1 or 2 (default: 1)")
       ->check(mdfs::tools::whole_number(1, 2));
@@ -244,9 +256,10 @@ int main(int argc, char** argv) {
   app.add_option("--weights", options.weights,
                  "Weights of the disks: auto (default), equal, by-capacity, measure, or W,W,...")
       ->type_name("{auto,equal,by-capacity,measure}");
+  mdfs::tools::add_cluster_options(app);
   app.add_flag("--sparse", options.sparse, "With --size: do not allocate the files");
   app.add_flag("--force", options.force, "Use disks that hold data; their contents are lost");
   app.add_flag("--json", options.json, "Print the properties of the new volume as JSON");
-  app.add_option("DISK", options.disks, "1 to 64 block devices or files")->required();
+  app.add_option("DISK", options.disks, "1 to 64 block devices, files or rados:POOL[/NAMESPACE]/NAME")->required();
   return mdfs::tools::run_program(app, "mkmdfs", argc, argv, [&] { return mdfs::tools::make_volume(options); });
 }

@@ -12,6 +12,9 @@
 #include "base/log.h"
 #include "device/backing.h"
 #include "device/file_limit.h"
+#include "device/rados/rados_description.h"
+#include "device/rados/rados_name.h"
+#include "device/rados/rados_scheme.h"
 #include "device/uring_disk.h"
 
 namespace mdfs::device {
@@ -99,9 +102,42 @@ Result<std::unique_ptr<Disk>> adopt_uring(const std::string& name, UniqueFd fd, 
       std::move(context), std::move(fd), UringDisk::Properties{name, size, writable, block_device, direct}));
 }
 
+bool is_rados(const std::string& disk) { return is_rados_name(disk); }
+
+// Descriptors of other schemes may be files, too.
+bool is_file_descriptor(int fd) { return is_descriptor_of<is_file>(fd) && !is_rados_descriptor(fd); }
+
 constexpr DiskScheme kTable[] = {
-    {"block device", true, is_path_of<is_block>, is_descriptor_of<is_block>, open_block, adopt_uring<true>},
-    {"regular file", true, is_path_of<is_file>, is_descriptor_of<is_file>, open_file, adopt_uring<false>},
+    {.name = "disk in RADOS (rados:POOL/NAME)",
+     .is_path = false,
+     .is_remote = true,
+     .is_name = is_rados,
+     .is_open = is_rados_descriptor,
+     .open = open_rados,
+     .adopt = adopt_rados,
+     .create = create_rados,
+     .grow = grow_rados,
+     .remove = remove_rados},
+    {.name = "block device",
+     .is_path = true,
+     .is_remote = false,
+     .is_name = is_path_of<is_block>,
+     .is_open = is_descriptor_of<is_block>,
+     .open = open_block,
+     .adopt = adopt_uring<true>,
+     .create = nullptr,
+     .grow = nullptr,
+     .remove = nullptr},
+    {.name = "regular file",
+     .is_path = true,
+     .is_remote = false,
+     .is_name = is_path_of<is_file>,
+     .is_open = is_file_descriptor,
+     .open = open_file,
+     .adopt = adopt_uring<false>,
+     .create = nullptr,
+     .grow = nullptr,
+     .remove = nullptr},
 };
 
 }  // namespace

@@ -15,12 +15,15 @@
 
 namespace mdfs::device {
 
-// A disk is opened in two steps. `open` runs with the rights of the mounting user, and takes the locks, which belong to
-// the descriptor. `adopt` runs in the daemon, perhaps in another process, and makes a Disk of the descriptor.
+// A disk is opened in two steps. `open` runs with the rights of the mounting user. `adopt` runs in the daemon, perhaps
+// in another process, and makes a Disk of the descriptor. `open` takes the locks of files and devices, which belong to
+// the descriptor. `adopt` takes the locks of remote disks, which belong to the Disk.
 struct DiskScheme {
   std::string_view name;  // for messages: "block device"
   // True if names are paths: they have a full path, and other disks of the volume are searched beside the disk.
   bool is_path;
+  // True if the disk is reached over a network: its daemon needs sockets, and its locks are those of adopt().
+  bool is_remote;
   // True if a name given by a user is of such a disk. A scheme of URLs looks at the name, a scheme of paths at the
   // file.
   bool (*is_name)(const std::string& disk);
@@ -30,6 +33,13 @@ struct DiskScheme {
   Result<UniqueFd> (*open)(const std::string& disk, OpenMode mode);
   // As adopt_disk(), for a descriptor that is_open() accepted.
   Result<std::unique_ptr<Disk>> (*adopt)(const std::string& disk, UniqueFd fd, std::shared_ptr<UringContext> context);
+  // Makes a disk of this size; with `replace` in the place of one that is not in use, whose contents are lost. Null: as
+  // create_file_disk().
+  Status (*create)(const std::string& disk, std::uint64_t size_bytes, bool replace);
+  // Enlarges a disk that may be in use; a larger one stays as it is. Null: other programs do that.
+  Status (*grow)(const std::string& disk, std::uint64_t size_bytes);
+  // Removes a disk that is not in use. Null: it is a file to unlink.
+  Status (*remove)(const std::string& disk);
 };
 
 // The first row that accepts a name opens it.

@@ -37,6 +37,10 @@ Error no_disk(const std::string& disk) {
   return {Errc::kInvalidArgument, fmt::format("{} is neither{}", disk, names)};
 }
 
+Error no_function(const std::string& disk) {
+  return {Errc::kNotSupported, disk + ": disks of its kind are made, resized and removed by other programs"};
+}
+
 Status sync_directory_of(const std::string& path) {
   auto parent = std::filesystem::path(path).parent_path();
   if (parent.empty()) parent = ".";
@@ -94,6 +98,26 @@ Result<std::unique_ptr<Disk>> open_disk_when_free(const std::string& path, OpenM
 bool is_path(const std::string& disk, std::span<const DiskScheme> table) {
   const DiskScheme* const scheme = scheme_of(disk, table);
   return scheme == nullptr || scheme->is_path;
+}
+
+bool is_remote(const std::string& disk) {
+  const DiskScheme* const scheme = scheme_of(disk, scheme_table());
+  return scheme != nullptr && scheme->is_remote;
+}
+
+Status create_disk(const std::string& disk, std::uint64_t size_bytes, bool replace) {
+  const DiskScheme* const scheme = scheme_of(disk, scheme_table());
+  return scheme == nullptr || scheme->create == nullptr ? no_function(disk) : scheme->create(disk, size_bytes, replace);
+}
+
+Status grow_disk(const std::string& disk, std::uint64_t size_bytes) {
+  const DiskScheme* const scheme = scheme_of(disk, scheme_table());
+  return scheme == nullptr || scheme->grow == nullptr ? no_function(disk) : scheme->grow(disk, size_bytes);
+}
+
+Status remove_disk(const std::string& disk) {
+  const DiskScheme* const scheme = scheme_of(disk, scheme_table());
+  return scheme == nullptr || scheme->remove == nullptr ? no_function(disk) : scheme->remove(disk);
 }
 
 Result<std::string> full_name(const std::string& disk, std::span<const DiskScheme> table) {

@@ -37,9 +37,16 @@ Result<std::unique_ptr<Disk>> adopt_disk(const std::string& name, UniqueFd fd, s
 
 // False if a scheme whose names are no paths accepts the name.
 bool is_path(const std::string& disk, std::span<const DiskScheme> table = scheme_table());
+// True if the disk is reached over a network.
+bool is_remote(const std::string& disk);
 // The name of the disk for a program with another working directory: the path from /, without links, or a name that is
 // no path as it is. An error if the path does not exist.
 Result<std::string> full_name(const std::string& disk, std::span<const DiskScheme> table = scheme_table());
+
+// As create, grow and remove of the disk's scheme. kNotSupported: it has no such function.
+Status create_disk(const std::string& disk, std::uint64_t size_bytes, bool replace);
+Status grow_disk(const std::string& disk, std::uint64_t size_bytes);
+Status remove_disk(const std::string& disk);
 
 // Creates a new file of this size (a multiple of kAlignment), with all blocks allocated unless `sparse`, and makes its
 // name durable. kExists if the name exists. A failure leaves nothing behind.

@@ -82,7 +82,38 @@ std::vector<Rule> common_rules() {
 /// TCGETS2 of glibc since 2.42, without <asm/termbits.h>, which does not bear <termios.h> beside it.
 constexpr unsigned int kTcgets2 = 0x802c542a;
 
-std::vector<Rule> daemon_rules() {
+// Of librados: connections by TCP, and its wake-ups.
+std::vector<Rule> network_rules() {
+  return {
+      {"socket", {SCMP_A0_32(SCMP_CMP_EQ, AF_INET)}},
+      {"socket", {SCMP_A0_32(SCMP_CMP_EQ, AF_INET6)}},
+      {"socket", {SCMP_A0_32(SCMP_CMP_EQ, AF_NETLINK)}},
+      {"bind"},
+      {"getsockname"},
+      {"getpeername"},
+      {"epoll_create1"},
+      {"epoll_create"},
+      {"epoll_ctl"},
+      {"epoll_wait"},
+      {"epoll_pwait"},
+      {"eventfd2"},
+      {"pipe2"},
+      {"timerfd_create"},
+      {"timerfd_settime"},
+      {"fcntl", {SCMP_A1_32(SCMP_CMP_EQ, F_SETFL)}},
+      {"fcntl", {SCMP_A1_32(SCMP_CMP_EQ, F_SETFD)}},
+      {"ioctl", {SCMP_A1_32(SCMP_CMP_EQ, FIONBIO)}},
+      {"uname"},
+      {"sysinfo"},
+      {"prlimit64", {SCMP_A0_64(SCMP_CMP_EQ, 0), SCMP_A2_64(SCMP_CMP_EQ, 0)}},
+      {"prctl", {SCMP_A0_32(SCMP_CMP_EQ, PR_GET_NAME)}},
+      {"readlink"},
+      {"getegid"},
+      {"getgid"},
+  };
+}
+
+std::vector<Rule> daemon_rules(Network network) {
   std::vector<Rule> rules = common_rules();
   const std::vector<Rule> more = {
       // Threads, no processes.
@@ -138,6 +169,7 @@ std::vector<Rule> daemon_rules() {
       {"memfd_create"},
       {"ftruncate"},
       {"fcntl", {SCMP_A1_32(SCMP_CMP_EQ, F_ADD_SEALS)}},
+      {"fcntl", {SCMP_A1_32(SCMP_CMP_EQ, F_GET_SEALS)}},
       // The terminal is left, the process that unmounts is waited for. perror(3), by which libfuse tells errors of the
       // kernel's device, duplicates a descriptor and asks whether it is of a terminal.
       {"dup"},
@@ -148,6 +180,10 @@ std::vector<Rule> daemon_rules() {
       {"wait4"},
   };
   rules.insert(rules.end(), more.begin(), more.end());
+  if (network == Network::kClient) {
+    const std::vector<Rule> client = network_rules();
+    rules.insert(rules.end(), client.begin(), client.end());
+  }
   return rules;
 }
 
@@ -173,7 +209,14 @@ Status refuse_processes(scmp_filter_ctx filter) {
   return {};
 }
 
-Status load(std::uint32_t otherwise, const std::vector<Rule>& rules) {
+// librados names its threads by files of /proc: without a name they work as well.
+Status refuse_names(scmp_filter_ctx filter) {
+  const int status =
+      seccomp_rule_add(filter, SCMP_ACT_ERRNO(EACCES), SCMP_SYS(openat), 1, SCMP_A2_64(SCMP_CMP_EQ, O_RDWR));
+  return status == 0 ? Status{} : failed(status, "openat");
+}
+
+Status load(std::uint32_t otherwise, const std::vector<Rule>& rules, Network network) {
   const std::unique_ptr<std::remove_pointer_t<scmp_filter_ctx>, Release> filter(seccomp_init(otherwise));
   if (filter == nullptr) return Error{Errc::kNoMemory, "filter of system calls"};
   const std::array<std::pair<scmp_filter_attr, std::uint32_t>, 3> attributes = {
@@ -190,6 +233,7 @@ Status load(std::uint32_t otherwise, const std::vector<Rule>& rules) {
     if (status != 0) return failed(status, rule.call);
   }
   if (otherwise == SCMP_ACT_TRAP) MDFS_TRY(refuse_processes(filter.get()));
+  if (network == Network::kClient) MDFS_TRY(refuse_names(filter.get()));
   if (const int status = seccomp_load(filter.get()); status != 0) return failed(status, "loading");
   return {};
 }
@@ -228,16 +272,16 @@ void on_refused(int /*signal*/, siginfo_t* info, void* context) {
 
 }  // namespace
 
-Status filter_daemon_calls() {
+Status filter_daemon_calls(Network network) {
   own_process = ::getpid();
   struct sigaction action {};
   action.sa_sigaction = on_refused;
   action.sa_flags = SA_SIGINFO | SA_RESTART;
   if (sigaction(SIGSYS, &action, nullptr) != 0) return from_errno(errno, "filter of system calls");
-  return load(kDaemonRefusal, daemon_rules());
+  return load(kDaemonRefusal, daemon_rules(network), network);
 }
 
-Status filter_helper_calls() { return load(kHelperRefusal, helper_rules()); }
+Status filter_helper_calls() { return load(kHelperRefusal, helper_rules(), Network::kNone); }
 
 std::vector<std::string> refused_calls() {
   std::vector<std::string> names;

@@ -30,6 +30,7 @@
 #include "device/find_disks.h"
 #include "device/modelled_disk.h"
 #include "device/open.h"
+#include "device/rados/rados_scheme.h"
 #include "fuse/call_filter.h"
 #include "fuse/control.h"
 #include "fuse/disk_changes.h"
@@ -348,7 +349,9 @@ Result<Belongings> pack_and_confine(const Job& job, Environment& environment) {
   MDFS_TRY(become(identity, {}));
   MDFS_TRY_ASSIGN(with.context, device::UringContext::create());
   MDFS_TRY_ASSIGN(with.rings, make_rings(options.io_uring, rings_offered));
-  MDFS_TRY(filter_daemon_calls());
+  const bool is_remote = std::any_of(job.paths.begin(), job.paths.end(), device::is_remote);
+  if (!is_remote) device::refuse_rados();
+  MDFS_TRY(filter_daemon_calls(is_remote ? Network::kClient : Network::kNone));
   return with;
 }
 
@@ -528,6 +531,12 @@ Status run_mount(const MountOptions& asked, const Notice& notice) {
     options.trace = std::filesystem::absolute(options.trace, problem).string();
     if (problem) return from_errno(problem.value(), options.trace);
   }
+  if (!options.ceph_conf.empty()) {
+    std::error_code problem;
+    options.ceph_conf = std::filesystem::absolute(options.ceph_conf, problem).string();
+    if (problem) return from_errno(problem.value(), options.ceph_conf);
+  }
+  device::set_rados_cluster({options.ceph_conf, options.ceph_id});
   MDFS_TRY_ASSIGN(options.mountpoint, prepare_mountpoint(options.mountpoint, notice));
   MDFS_TRY_ASSIGN(device::FoundDisks found, device::find_disks(options.disks));
   job.volume_uuid = found.volume_uuid;

@@ -145,6 +145,19 @@ Status set_trace(std::string_view value, MountOptions& options) {
   return {};
 }
 
+Status set_ceph_conf(std::string_view value, MountOptions& options) {
+  if (value.empty()) return usage("ceph_conf=: give the ceph.conf of the cluster");
+  options.ceph_conf = value;
+  return {};
+}
+
+Status set_ceph_id(std::string_view value, MountOptions& options) {
+  if (value.empty() || value.starts_with("client."))
+    return usage(fmt::format("ceph_id={}: must be the name of a user of the cluster, without \"client.\"", value));
+  options.ceph_id = value;
+  return {};
+}
+
 struct RowText {
   std::string_view name, value, help, choices = {};  // of MountOptionInfo
 };
@@ -236,6 +249,8 @@ constexpr std::array kRows = {
           return {};
         }},
     Row{{"model", "MACHINE", "simulate the response time of this machine, see mdfs-machine(5)"}, set_model},
+    Row{{"ceph_conf", "FILE", "configuration of the RADOS cluster, for disks that are rados:POOL/NAME"}, set_ceph_conf},
+    Row{{"ceph_id", "NAME", "user of the RADOS cluster (default: admin)"}, set_ceph_id},
     Row{{"trace", "FILE", "record the requests to the mount, for mdfs-sim replay"}, set_trace},
     Row{{"cached_images", "", "let images use the kernel's page cache; binding then requires O_DIRECT"},
         [](std::string_view, MountOptions& options) -> Status {

@@ -40,8 +40,9 @@ struct MountOptions {
   std::uint64_t max_window_bytes = std::uint64_t{4} << 30;
   std::string log_level = "warning";
   std::string staging_directory = "/var/tmp";
-  std::string model;  // name or file of the machine to model; empty: none
-  std::string trace;  // file for the record of requests; empty: none
+  std::string model;               // name or file of the machine to model; empty: none
+  std::string ceph_conf, ceph_id;  // of the RADOS cluster; empty: as device::RadosCluster
+  std::string trace;               // file for the record of requests; empty: none
   // As mount(2) and fusermount3 take them: "noatime", "noexec", ...
   std::vector<std::string> kernel_options;
 };

@@ -154,7 +154,7 @@ class Installed(unittest.TestCase):
             self.assertEqual(len(found), 1, f"{name} is in {found} of debian/*.install")
             used.update(found)
         expected = set(patterns)
-        for module in ("mdfs_oiio.so", "mdfs_serve.so", "mdfs_film.so"):
+        for module in ("mdfs_oiio.so", "mdfs_rados.so", "mdfs_serve.so", "mdfs_film.so"):
             if not (self.library / "mdfs" / module).exists():
                 expected.remove(f"usr/lib/{multiarch}/mdfs/{module}")  # built without its library
         if not (self.library / "gstreamer-1.0").exists():

@@ -37,6 +37,7 @@ THIRD_PARTY = {
     "jpeglib": {"views"},
     "liburing": {"device"},
     "blkid/": {"device"},
+    "rados/": {"device"},
     "fuse": {"fuse"},
     "sys/capability": {"fuse", "tools"},
     "seccomp": {"fuse"},

@@ -25,6 +25,7 @@
 #include "device_names.h"
 #include "mounted.h"
 #include "store/format_volume.h"
+#include "support/cluster_options.h"
 #include "support/file.h"
 #include "support/json_output.h"
 #include "support/ranges.h"
@@ -207,12 +208,13 @@ void add_add(CLI::App& noun, Action& action) {
   command->add_option("--weight", arguments->weight, "Weight of each new disk (default: the weight of most disks)")
       ->check(whole_number(1, 256));
   command->add_flag("--dry-run", arguments->dry_run, "Check everything, but change nothing");
+  add_cluster_options(*command);
   command->add_flag("--force", arguments->force, "Use disks that hold data; their contents are lost");
   CLI::Option* json = command->add_flag("--json", arguments->json, "Print JSON");
   command->add_flag("--balance", arguments->balance, "Then move stored data to disks with less than their share")
       ->excludes(json);
   command->add_option("PATH", arguments->path, "Mount point, or any file on the volume")->required();
-  command->add_option("DISK", arguments->disks, "Block devices or files")->required();
+  command->add_option("DISK", arguments->disks, "Block devices, files or rados:POOL[/NAMESPACE]/NAME")->required();
   command->callback([arguments, &action] { action = [arguments] { return add(*arguments); }; });
 }
 

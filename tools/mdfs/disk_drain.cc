@@ -13,6 +13,7 @@
 #include "mdfs/ondisk.h"
 #include "mounted.h"
 #include "operation_text.h"
+#include "support/cluster_options.h"
 #include "support/ranges.h"
 #include "support/streams.h"
 #include "support/text.h"
@@ -297,6 +298,7 @@ void add_drain_commands(CLI::App& noun, Action& action) {
   const auto replaced = std::make_shared<DrainArguments>();
   command = noun.add_subcommand("replace", "Replace a disk with a new one");
   command->add_flag("--dry-run", replaced->dry_run, "Check everything, but change nothing");
+  add_cluster_options(*command);
   command
       ->add_option("--budget", replaced->budget,
                    "Read and write at most this many bytes per second (default: no limit)")
@@ -305,7 +307,7 @@ void add_drain_commands(CLI::App& noun, Action& action) {
   command->add_flag("--json", replaced->json, "Print JSON");
   command->add_option("PATH", replaced->path, "Mount point, or any file on the volume")->required();
   command->add_option("OLD", replaced->disk, "Number, path or UUID of a disk of the volume")->required();
-  command->add_option("NEW", replaced->replacement, "Block device or file")->required();
+  command->add_option("NEW", replaced->replacement, "Block device, file or rados:POOL[/NAMESPACE]/NAME")->required();
   command->callback([replaced, &action] { action = [replaced] { return replace(*replaced); }; });
 }
 

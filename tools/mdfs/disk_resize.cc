@@ -17,6 +17,7 @@
 #include "mdfs/ondisk.h"
 #include "mounted.h"
 #include "operation_text.h"
+#include "support/cluster_options.h"
 #include "support/command.h"
 #include "support/json_output.h"
 #include "support/streams.h"
@@ -90,6 +91,17 @@ Status check_wanted(const Sizes& sizes, const std::string& typed, std::uint64_t 
   if (blocks > sizes.device)
     return {Errc::kUsage, fmt::format("SIZE {}: {} has {}: make it larger first (truncate -s, lvextend)", typed,
                                       sizes.path, sizes.text(sizes.device))};
+  return {};
+}
+
+// A disk in a cluster is made larger here; others were made so by other programs.
+Status enlarge(const ResizeArguments& arguments, Sizes& sizes) {
+  if (device::is_path(sizes.path) || arguments.size == "max") return {};
+  MDFS_TRY_ASSIGN(const std::uint64_t bytes, parse_size(arguments.size, "SIZE"));
+  const std::uint64_t blocks = format::disk_blocks(sizes.block_size, bytes);
+  if (blocks <= sizes.device || blocks > sizes.room) return {};
+  if (!arguments.dry_run) MDFS_TRY(device::grow_disk(sizes.path, align_down(bytes, device::kAlignment)));
+  sizes.device = blocks;
   return {};
 }
 
@@ -182,7 +194,8 @@ Status resize(const ResizeArguments& arguments) {
     return {Errc::kUsage, "--cancel excludes SIZE, --dry-run and --budget"};
   if (arguments.cancel) return cancel(arguments, disk);
   if (arguments.size.empty()) return {Errc::kUsage, "SIZE is missing: give bytes, with K, M, G or T, or max"};
-  MDFS_TRY_ASSIGN(const Sizes sizes, sizes_of(volume, disk));
+  MDFS_TRY_ASSIGN(Sizes sizes, sizes_of(volume, disk));
+  MDFS_TRY(enlarge(arguments, sizes));
   MDFS_TRY_ASSIGN(const std::uint64_t blocks, wanted_blocks(arguments, sizes));
   MDFS_TRY(check_wanted(sizes, arguments.size, blocks));
   if (blocks >= sizes.now && blocks - sizes.now < sizes.least_change()) {
@@ -238,6 +251,7 @@ void add_resize_command(CLI::App& noun, Action& action) {
   command->add_flag("--dry-run", arguments->dry_run, "Check everything, and show how much would move");
   command->add_option("--budget", arguments->budget,
                       "Read and write at most this many bytes per second (default: no limit)");
+  add_cluster_options(*command);
   command->add_flag("--cancel", arguments->cancel, "Stop shrinking the disk");
   command->add_flag("--json", arguments->json, "Print JSON");
   command->add_option("PATH", arguments->path, "Mount point, or any file on the volume")->required();

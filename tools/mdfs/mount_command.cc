@@ -14,6 +14,7 @@
 
 #include "base/log.h"
 #include "commands.h"
+#include "device/open.h"
 #include "disk_command.h"
 #include "fuse/daemon.h"
 #include "fuse/mount_options.h"
@@ -124,8 +125,9 @@ Status remount_command(const MountArguments& arguments) {
 // As mount(8) says: "do not report errors for this device if it does not exist".
 bool may_be_absent(const MountArguments& arguments) {
   if (!has_word(arguments.options, "nofail") || arguments.places.size() < 2) return false;
-  return std::all_of(arguments.places.begin(), arguments.places.end() - 1,
-                     [](const std::string& disk) { return ::access(disk.c_str(), F_OK) != 0 && errno == ENOENT; });
+  return std::all_of(arguments.places.begin(), arguments.places.end() - 1, [](const std::string& disk) {
+    return device::is_path(disk) && ::access(disk.c_str(), F_OK) != 0 && errno == ENOENT;
+  });
 }
 
 Status mount_command(const MountArguments& arguments) {

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends.h"
 
+#include <gtest/gtest.h>
+
 #include <filesystem>
 
 #include "device/modelled_disk.h"
@@ -9,6 +11,7 @@
 #include "device/testing/faulty_disk.h"
 #include "device/testing/memory_disk.h"
 #include "device/testing/recorder_disk.h"
+#include "rados.h"
 #include "temp_dir.h"
 
 namespace mdfs::device {
@@ -99,6 +102,23 @@ struct UringTmpfsBackend final : UringBackend {
   UringTmpfsBackend(std::uint64_t size_bytes, bool writable) : UringBackend("/dev/shm", size_bytes, writable) {}
 };
 
+class RadosBackend final : public Backend {
+ public:
+  RadosBackend(std::uint64_t size_bytes, bool writable) : name_(test::new_rados_disk()) {
+    create_disk(name_, size_bytes, false).value();
+    disk_ = open_disk(name_, writable ? OpenMode::kReadWrite : OpenMode::kReadOnly, nullptr).value();
+  }
+  ~RadosBackend() override {
+    disk_.reset();
+    EXPECT_TRUE(remove_disk(name_).ok());
+  }
+  Disk& disk() override { return *disk_; }
+
+ private:
+  const std::string name_;
+  std::unique_ptr<Disk> disk_;
+};
+
 template <typename T>
 std::unique_ptr<Backend> make(std::uint64_t size_bytes, bool writable) {
   return std::make_unique<T>(size_bytes, writable);
@@ -107,7 +127,7 @@ std::unique_ptr<Backend> make(std::uint64_t size_bytes, bool writable) {
 }  // namespace
 
 const std::vector<BackendKind>& backend_kinds() {
-  static const std::vector<BackendKind> kinds = {
+  static const std::vector<BackendKind> local = {
       {"Memory", make<MemoryBackend>},
       {"RecorderOverMemory", make<RecorderBackend>},
       {"FaultyWithoutFaultsOverMemory", make<FaultyBackend>},
@@ -115,6 +135,11 @@ const std::vector<BackendKind>& backend_kinds() {
       {"UringOnFile", make<UringFileBackend>},
       {"UringOnTmpfs", make<UringTmpfsBackend>},
   };
+  static const std::vector<BackendKind> kinds = [] {
+    std::vector<BackendKind> all = local;
+    if (test::has_rados()) all.push_back({"Rados", make<RadosBackend>});
+    return all;
+  }();
   return kinds;
 }
 

@@ -14,6 +14,7 @@
 #include "base/aligned_buffer.h"
 #include "device/open.h"
 #include "loop_device.h"
+#include "rados.h"
 #include "temp_dir.h"
 
 namespace mdfs::device {
@@ -35,9 +36,29 @@ class EverySchemeTest : public ::testing::TestWithParam<std::size_t> {
       loop_.emplace(file);
       if (loop_->path().empty()) GTEST_SKIP() << "no loop device can be made here";
       disk_ = loop_->path();
+    } else if (row().is_remote) {
+      if (!test::has_rados()) GTEST_SKIP() << test::kNoRados;
+      disk_ = test::new_rados_disk();
+      ASSERT_TRUE(create_disk(disk_, kBytes, false).ok());
     } else {
       FAIL() << "no disk is made for the scheme '" << row().name << "'";
     }
+  }
+
+  void TearDown() override {
+    if (!row().is_remote || disk_.empty()) return;
+    EXPECT_TRUE(remove_disk(disk_).ok());
+  }
+  // What takes the lock: a descriptor, or over a network a disk.
+  Status take(const std::string& disk, OpenMode mode, std::shared_ptr<void>& held) {
+    MDFS_TRY_ASSIGN(UniqueFd fd, row().open(disk, mode));
+    if (!row().is_remote) {
+      held = std::make_shared<UniqueFd>(std::move(fd));
+      return {};
+    }
+    MDFS_TRY_ASSIGN(auto adopted, row().adopt(disk, std::move(fd), context_));
+    held = std::shared_ptr<Disk>(std::move(adopted));
+    return {};
   }
 
   test::TempDir dir_;
@@ -87,19 +108,21 @@ TEST_P(EverySchemeTest, WhatIsWrittenIsReadAfterTheDiskWasOpenedAgain) {
 }
 
 TEST_P(EverySchemeTest, AWriterExcludesEveryOtherAndALookIsAlwaysAllowed) {
-  const UniqueFd writer = row().open(disk_, OpenMode::kReadWrite).value();
+  std::shared_ptr<void> writer, other;
+  ASSERT_TRUE(take(disk_, OpenMode::kReadWrite, writer).ok());
   for (const OpenMode mode : {OpenMode::kReadWrite, OpenMode::kReadOnly}) {
-    const auto second = row().open(disk_, mode);
+    const auto second = take(disk_, mode, other);
     ASSERT_FALSE(second.ok());
     EXPECT_EQ(second.error().code, Errc::kBusy);
     EXPECT_NE(second.error().where.find(disk_), std::string::npos) << second.error().where;
   }
-  EXPECT_TRUE(row().open(disk_, OpenMode::kLook).ok());
+  EXPECT_TRUE(take(disk_, OpenMode::kLook, other).ok());
 }
 
 TEST_P(EverySchemeTest, TheLockGoesWithTheDiskThatADescriptorBecomes) {
   auto disk = adopt_disk(disk_, row().open(disk_, OpenMode::kReadWrite).value(), context_).value();
-  EXPECT_EQ(row().open(disk_, OpenMode::kReadWrite).error().code, Errc::kBusy);
+  std::shared_ptr<void> other;
+  EXPECT_EQ(take(disk_, OpenMode::kReadWrite, other).error().code, Errc::kBusy);
   disk.reset();
   EXPECT_TRUE(open_disk_when_free(disk_, OpenMode::kReadWrite, context_,
                                   std::chrono::steady_clock::now() + std::chrono::seconds(20))
@@ -110,12 +133,14 @@ TEST_P(EverySchemeTest, ItsFullNameOpensTheSameDisk) {
   const std::string name = full_name(disk_).value();
   EXPECT_EQ(full_name(name).value(), name);
   EXPECT_TRUE(row().is_name(name)) << name;
-  const UniqueFd writer = row().open(disk_, OpenMode::kReadWrite).value();
-  EXPECT_EQ(row().open(name, OpenMode::kReadWrite).error().code, Errc::kBusy);
+  std::shared_ptr<void> writer, other;
+  ASSERT_TRUE(take(disk_, OpenMode::kReadWrite, writer).ok());
+  EXPECT_EQ(take(name, OpenMode::kReadWrite, other).error().code, Errc::kBusy);
 }
 
 std::string row_name(const ::testing::TestParamInfo<std::size_t>& row) {
   std::string name(scheme_table()[row.param].name);
+  name = name.substr(0, name.find(" ("));
   std::replace(name.begin(), name.end(), ' ', '_');
   return name;
 }
@@ -143,9 +168,9 @@ TEST(DiskSchemeTableTest, TheFullNameOfAPathIsWithoutLinksAndThatOfAnotherNameIs
   EXPECT_TRUE(is_path(root / "missing"));
 
   DiskScheme url = scheme_table().front();
-  url.is_path = false;
+  ASSERT_FALSE(url.is_path);
   url.is_name = [](const std::string& disk) { return disk.starts_with("nbd://"); };
-  const DiskScheme table[] = {url, scheme_table()[0], scheme_table()[1]};
+  const DiskScheme table[] = {url, scheme_table()[1], scheme_table()[2]};
   EXPECT_FALSE(is_path("nbd://host/../disk", table));
   EXPECT_EQ(full_name("nbd://host/../disk", table).value(), "nbd://host/../disk");
   EXPECT_EQ(full_name(root / "link", table).value(), root / "disk");

@@ -99,6 +99,15 @@ TEST(MountOptions, StreamsTakeAShareOfTheDisksOrNone) {
   EXPECT_EQ(options.streams_limit, std::nullopt);
 }
 
+TEST(MountOptions, ACephUserIsNamedWithoutItsType) {
+  MountOptions options;
+  ASSERT_TRUE(parse_mount_options("ceph_conf=/etc/ceph/lab.conf,ceph_id=lab", options).ok());
+  EXPECT_EQ(options.ceph_conf, "/etc/ceph/lab.conf");
+  EXPECT_EQ(options.ceph_id, "lab");
+  for (const char* const wrong : {"ceph_conf=", "ceph_id=", "ceph_id=client.lab"})
+    EXPECT_EQ(parse_mount_options(wrong, options).error().code, Errc::kUsage) << wrong;
+}
+
 TEST(MountOptions, TheTableNamesWhatIsParsed) {
   for (const MountOptionInfo& info : mount_option_table()) {
     MountOptions options;
@@ -110,6 +119,7 @@ TEST(MountOptions, TheTableNamesWhatIsParsed) {
     if (info.value == "POLICY") word += "=near";
     if (info.value == "HOW") word += "=zero";
     if (info.value == "USE") word += "=on";
+    if (info.value == "NAME") word += "=lab";
     if (info.value == "SHARE") word += "=0.5";
     if (info.value == "MACHINE" || info.value == "FILE") word += "=" + std::string(info.name);
     EXPECT_TRUE(parse_mount_options(word, options).ok()) << word;

@@ -1,0 +1,175 @@
+// Locks, watches and fences.
+// SPDX-License-Identifier: Apache-2.0
+#include "device/rados/rados_guard.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+
+#include <cerrno>
+#include <chrono>
+#include <list>
+#include <optional>
+#include <utility>
+
+#include "base/environment.h"
+#include "base/log.h"
+
+namespace mdfs::device {
+namespace {
+
+constexpr const char* kLock = "mdfs";
+constexpr const char* kReaders = "readers";  // readers share the lock because they give the same tag
+constexpr auto kTick = std::chrono::seconds(10);
+constexpr auto kWatchAgain = std::chrono::seconds(1);
+constexpr int kTries = 3;  // others may be taking the lock at the same time
+
+std::string new_token() {
+  SystemEnvironment environment;
+  return environment.new_uuid().to_string();
+}
+
+// "client.4123"
+std::uint64_t number_of(const std::string& client) {
+  const std::size_t dot = client.find('.');
+  return dot == std::string::npos ? 0 : std::strtoull(client.c_str() + dot + 1, nullptr, 10);
+}
+
+}  // namespace
+
+RadosGuard::RadosGuard(std::shared_ptr<RadosConnection> connection, librados::IoCtx io, std::string disk,
+                       std::string object)
+    : connection_(std::move(connection)),
+      io_(std::move(io)),
+      disk_(std::move(disk)),
+      object_(std::move(object)),
+      self_(LockHolder::self(new_token())) {}
+
+Result<std::unique_ptr<RadosGuard>> RadosGuard::take(std::shared_ptr<RadosConnection> connection, librados::IoCtx io,
+                                                     const std::string& disk, const std::string& object, OpenMode mode,
+                                                     std::function<void()> tick) {
+  std::unique_ptr<RadosGuard> guard(new RadosGuard(std::move(connection), std::move(io), disk, object));
+  // A holder that does not watch counts as dead: the watch comes before the lock.
+  MDFS_TRY(guard->watch());
+  MDFS_TRY(guard->lock(mode));
+  guard->keeper_ = std::thread([self = guard.get(), tick = std::move(tick)] { self->keep(tick); });
+  return guard;
+}
+
+RadosGuard::~RadosGuard() {
+  if (keeper_.joinable()) {
+    {
+      std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    changed_.notify_all();
+    keeper_.join();
+  }
+  if (locked_)
+    if (const int result = io_.unlock(object_, kLock, self_.cookie()); result < 0 && result != -ENOENT)
+      spdlog::warn("{}: giving the lock back: {}", disk_, rados_reason(result));
+  if (watches_) io_.unwatch2(watch_);
+  connection_->cluster().watch_flush();  // no call of handle_error() comes after this
+}
+
+Status RadosGuard::watch() {
+  const int result = io_.watch3(object_, &watch_, this, kWatchSeconds);
+  if (result == -ENOENT) return Error{Errc::kNotFound, disk_ + ": there is no such disk in the pool"};
+  if (result < 0) return rados_error(result, disk_ + ": watching its header");
+  watches_ = true;
+  return {};
+}
+
+int RadosGuard::try_lock(OpenMode mode) {
+  return mode == OpenMode::kReadWrite
+             ? io_.lock_exclusive(object_, kLock, self_.cookie(), self_.text(), nullptr, 0)
+             : io_.lock_shared(object_, kLock, self_.cookie(), kReaders, self_.text(), nullptr, 0);
+}
+
+Status RadosGuard::lock(OpenMode mode) {
+  for (int tries = 0;; ++tries) {
+    const int result = try_lock(mode);
+    locked_ = result == 0;
+    if (locked_) return {};
+    if (result != -EBUSY && result != -EEXIST) return rados_error(result, disk_ + ": taking its lock");
+    if (tries == kTries) return Error{Errc::kBusy, disk_ + " is in use: others are taking its lock, too"};
+    MDFS_TRY(clear_dead(mode));
+  }
+}
+
+Status RadosGuard::clear_dead(OpenMode mode) {
+  int exclusive = 0;
+  std::string tag;
+  std::list<librados::locker_t> lockers;
+  if (const int result = io_.list_lockers(object_, kLock, &exclusive, &tag, &lockers); result < 0)
+    return result == -ENOENT ? Status{} : rados_error(result, disk_ + ": asking who holds its lock");
+  std::list<obj_watch_t> watchers;
+  if (const int result = io_.list_watchers(object_, &watchers); result < 0)
+    return rados_error(result, disk_ + ": asking who watches it");
+  std::list<librados::locker_t> dead;
+  for (const librados::locker_t& locker : lockers) {
+    const std::optional<LockHolder> holder = LockHolder::parse(locker.cookie);
+    const bool watched = std::any_of(watchers.begin(), watchers.end(), [&](const obj_watch_t& watcher) {
+      return static_cast<std::uint64_t>(watcher.watcher_id) == number_of(locker.client);
+    });
+    if (watched && !(holder && is_dead(*holder, self_)))
+      return Error{Errc::kBusy, fmt::format("{} is in use by {} ({} at {}){}", disk_,
+                                            holder ? holder->text() : "another program", locker.client, locker.address,
+                                            mode == OpenMode::kReadOnly ? ", for writing"
+                                            : exclusive != 0            ? ""
+                                                                        : ", for reading")};
+    dead.push_back(locker);
+  }
+  for (const librados::locker_t& locker : dead) {
+    const std::optional<LockHolder> holder = LockHolder::parse(locker.cookie);
+    const std::string who =
+        fmt::format("{} ({} at {})", holder ? holder->text() : "another program", locker.client, locker.address);
+    if (exclusive != 0) {
+      if (const int result = connection_->cluster().blocklist_add(locker.address, kFenceSeconds); result < 0)
+        return rados_error(result, fmt::format("{}: its writer, {}, has gone and must be fenced; the user of the "
+                                               "cluster needs the monitor capability \"profile rbd\"",
+                                               disk_, who));
+    }
+    const int result = io_.break_lock(object_, kLock, locker.client, locker.cookie);
+    if (result < 0 && result != -ENOENT) return rados_error(result, disk_ + ": breaking the lock of " + who);
+    spdlog::warn("{}: {}, has gone{}; its lock was broken", disk_, who, exclusive != 0 ? " and was fenced" : "");
+  }
+  return {};
+}
+
+void RadosGuard::keep(const std::function<void()>& tick) {
+  pthread_setname_np(pthread_self(), "mdfs-rados");
+  bool again = false;
+  for (;;) {
+    tick();
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait_for(lock, again ? kWatchAgain : std::chrono::duration_cast<std::chrono::milliseconds>(kTick),
+                        [&] { return stopping_ || broken_; });
+      if (stopping_) return;
+      again = again || broken_;
+      broken_ = false;
+    }
+    if (!again) continue;
+    if (watches_) io_.unwatch2(watch_);
+    watches_ = false;
+    const Status watching = watch();
+    again = !watching.ok() && watching.error().code != Errc::kNotFound;  // removed: condition() says it
+    if (again) spdlog::warn("{}", watching.error().message());
+  }
+}
+
+void RadosGuard::handle_notify(std::uint64_t notify, std::uint64_t cookie, std::uint64_t /*notifier*/,
+                               librados::bufferlist& /*bytes*/) {
+  librados::bufferlist empty;
+  io_.notify_ack(object_, notify, cookie, empty);
+}
+
+void RadosGuard::handle_error(std::uint64_t /*cookie*/, int /*error*/) {
+  {
+    std::lock_guard lock(mutex_);
+    broken_ = true;
+  }
+  changed_.notify_all();
+}
+
+}  // namespace mdfs::device

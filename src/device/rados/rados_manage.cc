@@ -1,0 +1,104 @@
+// Making, enlarging and removing disks in RADOS.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <string>
+
+#include "device/rados/rados_disk.h"
+
+namespace mdfs::device {
+namespace {
+
+constexpr const char* kAttribute = "mdfs.disk";
+
+librados::bufferlist to_bytes(const std::string& text) {
+  librados::bufferlist bytes;
+  bytes.append(text);
+  return bytes;
+}
+
+struct Place {
+  RadosName name;
+  std::shared_ptr<RadosConnection> connection;
+  librados::IoCtx io;
+};
+
+Result<Place> place_of(const RadosDescription& description) {
+  Place place;
+  MDFS_TRY_ASSIGN(place.name, RadosName::parse(description.disk));
+  MDFS_TRY_ASSIGN(place.connection, RadosConnection::get(description));
+  MDFS_TRY_ASSIGN(place.io, place.connection->pool(description.disk, place.name));
+  return place;
+}
+
+// All objects of a disk that this process has locked.
+Status empty(Disk& disk) {
+  Io io;
+  io.op = Op::kDiscard;
+  io.discard_bytes = disk.size_bytes();
+  const Addressed request{&disk, &io};
+  return run({&request, 1});
+}
+
+}  // namespace
+
+Result<RadosHeader> read_rados_header(librados::IoCtx& io, const std::string& disk, const RadosName& name) {
+  librados::bufferlist bytes;
+  const int result = io.getxattr(name.header_object(), kAttribute, bytes);
+  if (result == -ENOENT) return Error{Errc::kNotFound, disk + ": there is no such disk in the pool (mkmdfs --size)"};
+  if (result == -ENODATA) return decode_rados_header(disk, "");
+  if (result < 0) return rados_error(result, disk + ": reading its header");
+  return decode_rados_header(disk, bytes.to_str());
+}
+
+Status create_rados_disk(const RadosDescription& description, std::uint64_t size_bytes, bool replace) {
+  const std::string& disk = description.disk;
+  const RadosHeader header{size_bytes, kRadosObjectBytes};
+  MDFS_TRY(check_rados_header(disk, header));
+  MDFS_TRY_ASSIGN(Place place, place_of(description));
+  const librados::bufferlist text = to_bytes(encode_rados_header(header));
+  librados::ObjectWriteOperation make;
+  make.create(true);
+  make.setxattr(kAttribute, text);
+  const int made = place.io.operate(place.name.header_object(), &make);
+  if (made == 0) return {};
+  if (made != -EEXIST) return rados_error(made, disk + ": making its header");
+  MDFS_TRY(read_rados_header(place.io, disk, place.name));  // an object of another program is never replaced
+  if (!replace) return Error{Errc::kExists, disk + ": leave out --size, or give --force to replace it"};
+  MDFS_TRY_ASSIGN(const auto held, RadosDisk::open(description));
+  MDFS_TRY(empty(*held));
+  if (const int result =
+          place.io.setxattr(place.name.header_object(), kAttribute, *const_cast<librados::bufferlist*>(&text));
+      result < 0)
+    return rados_error(result, disk + ": writing its header");
+  return {};
+}
+
+Status grow_rados_disk(const RadosDescription& description, std::uint64_t size_bytes) {
+  const std::string& disk = description.disk;
+  MDFS_TRY_ASSIGN(Place place, place_of(description));
+  MDFS_TRY_ASSIGN(const RadosHeader before, read_rados_header(place.io, disk, place.name));
+  if (size_bytes <= before.size_bytes) return {};
+  const RadosHeader after{size_bytes, before.object_bytes};
+  MDFS_TRY(check_rados_header(disk, after));
+  librados::ObjectWriteOperation change;
+  change.cmpxattr(kAttribute, LIBRADOS_CMPXATTR_OP_EQ, to_bytes(encode_rados_header(before)));
+  change.setxattr(kAttribute, to_bytes(encode_rados_header(after)));
+  const int result = place.io.operate(place.name.header_object(), &change);
+  if (result == -ECANCELED) return Error{Errc::kBusy, disk + ": another program changes its size"};
+  if (result < 0) return rados_error(result, disk + ": writing its header");
+  return {};
+}
+
+Status remove_rados_disk(const RadosDescription& description) {
+  MDFS_TRY_ASSIGN(Place place, place_of(description));
+  MDFS_TRY_ASSIGN(const auto held, RadosDisk::open(description));
+  MDFS_TRY(empty(*held));
+  // The lock goes with the object.
+  if (const int result = place.io.remove(place.name.header_object()); result < 0)
+    return rados_error(result, description.disk + ": removing its header");
+  return {};
+}
+
+}  // namespace mdfs::device
