@@ -375,10 +375,13 @@ struct mdfs_ioc_protection {
 #define MDFS_STREAM_UNCHECKED 2u /* flag: accepted whatever the load, by root or the owner of the mount, else EPERM */
 #define MDFS_STREAM_PAUSED 4u    /* flag, out */
 #define MDFS_STREAM_ENDED 8u     /* flag, out: every frame has been delivered */
+/* Flag: frames that are short of time, or cannot be read, are made from a coarser stored level, whose samples are
+ * repeated: the frame has the same shape. EINVAL: no such level is stored. */
+#define MDFS_STREAM_COARSER 16u
 struct mdfs_ioc_stream {
   uint32_t struct_bytes; /* in: sizeof this structure */
   uint32_t action;       /* in: MDFS_IOC_STREAM_* */
-  uint32_t flags;        /* in, open: MDFS_STREAM_DROP, _UNCHECKED; out */
+  uint32_t flags;        /* in, open: MDFS_STREAM_DROP, _UNCHECKED, _COARSER; out */
   uint32_t axis;         /* in, open: along which the window advances; out */
   /* in, open: the first frame. It begins at a multiple of its length along the axis. Of a level: a stored one. */
   struct mdfs_ioc_window window;
@@ -395,7 +398,8 @@ struct mdfs_ioc_stream {
   int64_t latest_ns;      /* out: behind its deadline, of the frame that was latest */
   uint64_t inode;         /* out */
   uint32_t uid, pid;      /* out: of the process that opened it */
-  uint64_t reserved[6];
+  uint64_t coarser;       /* out: frames in time or late that were made from a coarser level */
+  uint64_t reserved[5];
   /* out: share of the time of each disk, reserved, and used since the opening */
   double reserved_load[MDFS_IOC_MAX_DISKS];
   double used_load[MDFS_IOC_MAX_DISKS];
@@ -411,7 +415,9 @@ struct mdfs_ioc_frame {
   uint64_t dropped; /* frames before it that were left out, since the frame that was delivered before */
   int64_t deadline_ns;
   int64_t ready_ns; /* when it had been read: after the deadline, it is late */
-  uint64_t reserved[4];
+  uint32_t level;   /* from which it was made: that of the stream, or with MDFS_STREAM_COARSER a coarser one */
+  uint32_t reserved0;
+  uint64_t reserved[3];
 };
 
 /* Makes an empty ordinary file an image (needs write access). Its size becomes that of the canonical bytes. */
@@ -449,7 +455,7 @@ struct mdfs_ioc_frame {
  * is the state after the action. */
 #define MDFS_IOC_STREAM _IOWR(MDFS_IOC_MAGIC, 18, struct mdfs_ioc_stream)
 /* ENODATA: no stream; EBUSY: it is paused, or another call waits; EINTR: it was closed, or the caller is being killed;
- * else the error of reading the frame, and the next call gets the frame behind it. */
+ * else the error of reading the frame, which the answer names without bytes; the next call gets the frame behind it. */
 #define MDFS_IOC_FRAME _IOWR(MDFS_IOC_MAGIC, 19, struct mdfs_ioc_frame)
 /* EINVAL on a file that is not an image. Covers data that have been written back. */
 #define MDFS_IOC_FRAGMENTATION _IOR(MDFS_IOC_MAGIC, 48, struct mdfs_ioc_fragmentation)

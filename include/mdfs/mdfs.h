@@ -89,7 +89,8 @@ typedef struct mdfs_stream mdfs_stream;
  * request->rate_that_fits is the highest rate that the disks have time for. */
 int mdfs_stream_open(mdfs_image* image, struct mdfs_ioc_stream* request, mdfs_stream** stream);
 /* Waits for the next frame, and copies its canonical bytes into `buffer`. Returns their number; 0: the course has
- * ended. -EBUSY: the stream is paused. After the error of one frame the next call gets the frame behind it. */
+ * ended. -EBUSY: the stream is paused. After the error of one frame, whose number
+ * is in `frame`, the next call gets the frame behind it. */
 ssize_t mdfs_stream_next(mdfs_stream* stream, void* buffer, size_t buffer_bytes, struct mdfs_ioc_frame* frame);
 /* request->action: MDFS_IOC_STREAM_SHOW, _PAUSE, _RESUME, _SEEK or _PACE, with its fields, the others zero. The answer
  * replaces it, also with the error EBUSY of another rate. */

@@ -20,7 +20,7 @@ from mdfs._buffer import shared_array
 from mdfs._handle import Handle
 from mdfs._library import Geometry, Plan, Strides, Window, check, library, read_window, read_windows, window_fields
 from mdfs._samples import Array, as_samples, fits
-from mdfs._stream import DROP, UNCHECKED, Stream, open_stream
+from mdfs._stream import COARSER, DROP, UNCHECKED, Stream, open_stream
 from mdfs._selection import MOST_BOXES, Selection, result_shape, select, simple_window
 
 Spec = Union[str, Any]  # "y50+30,x100+40", or an index
@@ -358,13 +358,16 @@ class Image:
                           for disk in plan.disks[:plan.disk_count]]}
 
     def stream(self, window: Spec = Ellipsis, axis: Optional[str] = None, *,  # pylint: disable=too-many-arguments
-               rate: float, step: int = 1, lookahead: int = 0, drop: bool = False, unchecked: bool = False) -> Stream:
-        """A stream of frames along an axis at a reserved rate (mdfs(1), stream open); begins with `window`.
-        RateRefused: the disks have no time for the rate."""
+               rate: float, step: int = 1, lookahead: int = 0, drop: bool = False, coarser: bool = False,
+               unchecked: bool = False) -> Stream:
+        """A stream of frames along an axis at a reserved rate (mdfs(1), stream open); begins with `window`. With
+        `coarser`, frames that are short of time are made from a coarser stored level. RateRefused: the disks have no
+        time for the rate."""
         of, index = self._located(window)
-        flags = (DROP if drop else 0) | (UNCHECKED if unchecked else 0)
+        flags = (DROP if drop else 0) | (COARSER if coarser else 0) | (UNCHECKED if unchecked else 0)
         with self._handle as image:
-            return open_stream(image, of, index, axis, rate=rate, step=step, lookahead=lookahead, flags=flags)
+            return open_stream(image, of, index, axis, spec=window, rate=rate, step=step, lookahead=lookahead,
+                               flags=flags)
 
     def to_dask(self, chunks: Any = "auto") -> Any:
         """The image as a dask array. `chunks`: as for dask; "auto" takes whole extents up to dask's array.chunk-size.

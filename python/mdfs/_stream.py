@@ -14,8 +14,10 @@ from mdfs._library import MAX_DISKS, Window, check, library
 if TYPE_CHECKING:
     from mdfs._samples import Array
 
+MOST_STEP = 2**62
+MOST_LOOKAHEAD = 256
 SHOW, PAUSE, RESUME, SEEK, PACE = 0, 3, 4, 5, 6
-DROP, UNCHECKED, ENDED = 1, 2, 8
+DROP, UNCHECKED, ENDED, COARSER = 1, 2, 8, 16
 
 
 class _State(ctypes.Structure):
@@ -27,7 +29,8 @@ class _State(ctypes.Structure):
                 ("load", ctypes.c_double), ("in_time", ctypes.c_uint64), ("late", ctypes.c_uint64),
                 ("dropped", ctypes.c_uint64), ("failed", ctypes.c_uint64), ("latest_ns", ctypes.c_int64),
                 ("inode", ctypes.c_uint64), ("uid", ctypes.c_uint32), ("pid", ctypes.c_uint32),
-                ("reserved", ctypes.c_uint64 * 6), ("reserved_load", ctypes.c_double * MAX_DISKS),
+                ("coarser", ctypes.c_uint64), ("reserved", ctypes.c_uint64 * 5),
+                ("reserved_load", ctypes.c_double * MAX_DISKS),
                 ("used_load", ctypes.c_double * MAX_DISKS)]
 
 
@@ -35,7 +38,8 @@ class _Frame(ctypes.Structure):
     """struct mdfs_ioc_frame."""
     _fields_ = [("struct_bytes", ctypes.c_uint32), ("flags", ctypes.c_uint32), ("frame", ctypes.c_uint64),
                 ("bytes", ctypes.c_uint64), ("dropped", ctypes.c_uint64), ("deadline_ns", ctypes.c_int64),
-                ("ready_ns", ctypes.c_int64), ("reserved", ctypes.c_uint64 * 4)]
+                ("ready_ns", ctypes.c_int64), ("level", ctypes.c_uint32), ("reserved0", ctypes.c_uint32),
+                ("reserved", ctypes.c_uint64 * 3)]
 
 
 class Frame(NamedTuple):
@@ -45,6 +49,7 @@ class Frame(NamedTuple):
     deadline_ns: int
     ready_ns: int  # when it had been read
     dropped: int  # frames before it that were left out
+    level: int  # from which it was made
 
     @property
     def in_time(self) -> bool:
@@ -60,6 +65,21 @@ class RateRefused(OSError):
         self.rate_that_fits = rate_that_fits
 
 
+def _whole(name: str, value: Any, least: int, most: int) -> int:
+    """The value, which the library would cut to the bits of its field."""
+    number = operator.index(value)
+    if not least <= number <= most:
+        raise ValueError(f"{name} {number}: must be {least} to {most}")
+    return number
+
+
+def _step(value: Any) -> int:
+    number = _whole("step", value, -MOST_STEP, MOST_STEP)
+    if number == 0:
+        raise ValueError("step 0: must be a number of frames other than 0")
+    return number
+
+
 def _checked(result: int, state: _State, rate: float) -> None:
     """`rate`: what was asked for; 0 for none."""
     if result == -errno.EBUSY and state.rate_that_fits < rate:
@@ -68,8 +88,9 @@ def _checked(result: int, state: _State, rate: float) -> None:
 
 
 class Stream:
-    """An iterator over the frames of a stream, each as soon as it has been read, but not long before its time. One
-    thread at a time uses it. The end of a `with` block, close() and the end of the process free what is reserved."""
+    """An iterator over the frames of a stream, each as soon as it has been read, which is up to `lookahead` frames
+    before its time. One thread at a time uses it. The end of a `with` block, close() and the end of the process free
+    what is reserved."""
 
     def __init__(self, image: Any, fields: Tuple[int, ...], axis: int, *,  # pylint: disable=too-many-arguments
                  rate: float, step: int, lookahead: int, flags: int, shape: Sequence[int],
@@ -78,7 +99,7 @@ class Stream:
         self._shape, self._dtype = tuple(shape), dtype
         self._stream = ctypes.c_void_p()
         state = _State(window=Window.from_buffer_copy(_library.pack_window(*fields)), axis=axis, rate=float(rate),
-                       step=operator.index(step), lookahead=operator.index(lookahead), flags=flags)
+                       step=_step(step), lookahead=_whole("lookahead", lookahead, 0, MOST_LOOKAHEAD), flags=flags)
         _checked(library().mdfs_stream_open(image, ctypes.byref(state), ctypes.byref(self._stream)), state,
                  float(rate))
 
@@ -94,7 +115,7 @@ class Stream:
         check(count)
         if frame.flags & ENDED:
             raise StopIteration
-        return Frame(samples, frame.frame, frame.deadline_ns, frame.ready_ns, frame.dropped)
+        return Frame(samples, frame.frame, frame.deadline_ns, frame.ready_ns, frame.dropped, frame.level)
 
     def _open(self) -> ctypes.c_void_p:
         if not self._stream:
@@ -109,7 +130,7 @@ class Stream:
 
     def seek(self, number: int) -> None:
         """Continues with this frame."""
-        self._change(SEEK, frame=operator.index(number))
+        self._change(SEEK, frame=_whole("frame", number, 0, 2**64 - 1))
 
     def pause(self) -> None:
         """No frames come until resume(); what is reserved stays so."""
@@ -119,19 +140,19 @@ class Stream:
         """Continues with the frame that is next."""
         self._change(RESUME)
 
-    def set_pace(self, rate: float, step: int = 1) -> None:
-        """Another rate and direction. RateRefused: the old ones stay."""
-        self._change(PACE, rate=float(rate), step=operator.index(step))
+    def set_pace(self, rate: float, step: Optional[int] = None) -> None:
+        """Another rate, and step if one is given. RateRefused: the old ones stay."""
+        self._change(PACE, rate=float(rate), step=self._change(SHOW).step if step is None else _step(step))
 
     @property
     def state(self) -> Dict[str, Any]:
-        """Rate, step, the next frame, frames in time, late, dropped and failed, and for each disk the share of its time
-        that is reserved and that is used."""
+        """Rate, step, the next frame, frames in time, late, dropped, failed and from a coarser level, and for each disk
+        the share of its time that is reserved and that is used."""
         found = self._change(SHOW)
         disks = max((disk + 1 for disk in range(MAX_DISKS) if found.reserved_load[disk] > 0), default=0)
         return {"id": found.id, "rate": found.rate, "step": found.step, "frame": found.frame, "frames": found.frames,
                 "lookahead": found.lookahead, "in_time": found.in_time, "late": found.late, "dropped": found.dropped,
-                "failed": found.failed, "latest_ns": found.latest_ns,
+                "failed": found.failed, "from_coarser_level": found.coarser, "latest_ns": found.latest_ns,
                 "reserved_load": list(found.reserved_load[:disks]), "used_load": list(found.used_load[:disks])}
 
     def close(self) -> None:
@@ -152,10 +173,23 @@ class Stream:
             self.close()
 
 
+def _names(spec: Any, letters: str, along: int) -> bool:
+    """The window's text names the axis, or its index has there more than a colon."""
+    if isinstance(spec, str):
+        return letters[along] in {item[0] for item in spec.split(",") if item and item != "all"}
+    items = list(spec) if isinstance(spec, tuple) else [spec]
+    dots = [place for place, item in enumerate(items) if item is Ellipsis]
+    if dots:
+        items[dots[0]:dots[0] + 1] = [slice(None)] * (len(letters) - len(items) + 1)
+    return along < len(items) and not (isinstance(items[along], slice) and items[along] == slice(None))
+
+
 def open_stream(image: Any, of: Any, index: Any, axis: Optional[str], *,  # pylint: disable=too-many-arguments
-                rate: float, step: int, lookahead: int, flags: int) -> Stream:
-    """A stream of an image or level `of`, whose handle `image` is. The window of `index` is the first frame; a whole
-    axis means one place of it, the first, or backwards the last."""
+                spec: Any, rate: float, step: int, lookahead: int, flags: int) -> Stream:
+    """A stream of an image or level `of`, whose handle `image` is. The window of `index` is the first frame. An
+    axis that `spec` does not name means one place: the first, or backwards the last."""
+    if 0 in of.shape:
+        raise ValueError("the image is empty")
     letters = of.axes[:of.ndim - (1 if of.channels > 1 else 0)]
     along = 0 if axis is None and "t" not in letters else letters.find("t" if axis is None else axis)
     if along < 0 or (axis is not None and len(axis) != 1):
@@ -164,7 +198,7 @@ def open_stream(image: Any, of: Any, index: Any, axis: Optional[str], *,  # pyli
     if selection.box_count != 1 or not selection.plain:
         raise IndexError("a frame is one box")
     runs = [runs[0] for runs in selection.runs]
-    if runs[along] == (0, of.shape[along]):
+    if not _names(spec, letters, along):
         first = of.shape[along] - 1 if step < 0 else 0
         runs[along] = (first, first + 1)
     lengths = [stop - start for start, stop in runs]

@@ -3,6 +3,7 @@
 #include "device/request_schedule.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "base/check.h"
 
@@ -15,6 +16,30 @@ void RequestSchedule::add(Io* request, const Urgency& urgency, std::int64_t cost
     reserved_.emplace(urgency.deadline_ns, waiting);
   else
     of(urgency.kind).waiting.push_back(waiting);
+}
+
+void RequestSchedule::hurry(const std::function<bool(const Io&)>& is_meant, const Urgency& urgency,
+                            std::int64_t now_ns) {
+  save_up(now_ns);
+  std::vector<Waiting> hurried;
+  for (Others* const others : {&ordinary_, &background_})
+    for (auto one = others->waiting.begin(); one != others->waiting.end();) {
+      if (!is_meant(*one->request)) {
+        ++one;
+        continue;
+      }
+      hurried.push_back(*one);
+      one = others->waiting.erase(one);
+    }
+  for (auto one = reserved_.upper_bound(urgency.deadline_ns); one != reserved_.end();) {
+    if (!is_meant(*one->second.request)) {
+      ++one;
+      continue;
+    }
+    hurried.push_back(one->second);
+    one = reserved_.erase(one);
+  }
+  for (const Waiting& one : hurried) reserved_.emplace(urgency.deadline_ns, one);
 }
 
 bool RequestSchedule::is_waiting() const {

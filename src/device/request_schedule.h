@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 
@@ -29,6 +30,9 @@ class RequestSchedule {
 
   // `cost_ns`: the time that the request is expected to take.
   void add(Io* request, const Urgency& urgency, std::int64_t cost_ns, std::int64_t now_ns);
+  // What waits and is meant becomes reserved, with the deadline of `urgency` (kReserved), or gets that deadline if it
+  // is earlier than its own.
+  void hurry(const std::function<bool(const Io&)>& is_meant, const Urgency& urgency, std::int64_t now_ns);
   // The request that starts now, if one may. Call it until it returns null.
   Io* next(std::int64_t now_ns);
   // A request that next() has returned has ended. Returns the time that it took of the disk: since the end of the one

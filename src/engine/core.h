@@ -20,8 +20,9 @@
 namespace mdfs::engine {
 
 // The budget is shared out. Dirty cache blocks get up to half of the present limit of the cache. Cache blocks that are
-// about to become dirty get up to an eighth, loads in progress up to a quarter. Evicting clean cache blocks therefore
-// always frees memory, and threads never wait for memory in a circle.
+// about to become dirty get up to an eighth, loads in progress up to a quarter, and those of streams, which must not
+// wait for others, up to an eighth; of a small cache more, beside it. Evicting clean cache blocks therefore always
+// frees memory, and threads never wait for memory in a circle.
 struct Core {
   Core(store::Store& the_store, const EngineOptions& the_options, Environment& the_environment, unsigned threads)
       : store(the_store),
@@ -31,6 +32,7 @@ struct Core {
         cache(pool, the_options.cache_bytes),
         extent_map(the_store),
         loads(std::min(the_options.cache_bytes / 4, kMostLoads)),
+        reserved_loads(std::clamp(the_options.cache_bytes / 8, kLeastReservedLoads, kMostLoads)),
         writes(std::min(the_options.cache_bytes / 8, kMostWrites)),
         encoding(the_options.cache_bytes),
         relocations(the_store),
@@ -54,6 +56,7 @@ struct Core {
 
   //  Large caches are for data that are read again. More loads at once, or more dirty bytes, gain nothing.
   static constexpr std::size_t kMostLoads = 256u << 20;
+  static constexpr std::size_t kLeastReservedLoads = 16u << 20;
   static constexpr std::size_t kMostWrites = 128u << 20;
   static constexpr std::size_t kMostDirty = 1u << 30;
 
@@ -64,7 +67,8 @@ struct Core {
   Cache cache;
   ExtentMap extent_map;
   ByteBudget loads;
-  ByteBudget writes;  // for cache blocks that writers are about to make dirty
+  ByteBudget reserved_loads;  // of threads whose requests come before all others (device/urgency.h)
+  ByteBudget writes;          // for cache blocks that writers are about to make dirty
   EncodingBudgets encoding;
   std::atomic<std::uint64_t> dirty_bytes{0};
   // Disks that answered reads with kMissingDisk, a bit each: extents are read from their other copies first.

@@ -512,7 +512,7 @@ Status check_stream_request(const mdfs_ioc_stream& in) {
   if (in.struct_bytes != sizeof in) return bad(fmt::format("struct_bytes is {}, not {}", in.struct_bytes, sizeof in));
   if (in.action > MDFS_IOC_STREAM_LIST) return bad(fmt::format("action {} is unknown", in.action));
   const bool opens = in.action == MDFS_IOC_STREAM_OPEN;
-  if ((in.flags & ~(opens ? MDFS_STREAM_DROP | MDFS_STREAM_UNCHECKED : 0u)) != 0)
+  if ((in.flags & ~(opens ? MDFS_STREAM_DROP | MDFS_STREAM_UNCHECKED | MDFS_STREAM_COARSER : 0u)) != 0)
     return bad(fmt::format("flags {:#x} are unknown", in.flags));
   mdfs_ioc_stream plain{};
   plain.struct_bytes = in.struct_bytes;
@@ -547,6 +547,7 @@ Result<streams::StreamRequest> to_stream_request(const Geometry& image, const md
   request.lookahead = in.lookahead;
   request.drops = (in.flags & MDFS_STREAM_DROP) != 0;
   request.unchecked = (in.flags & MDFS_STREAM_UNCHECKED) != 0;
+  request.coarser = (in.flags & MDFS_STREAM_COARSER) != 0;
   return request;
 }
 
@@ -555,7 +556,8 @@ mdfs_ioc_stream to_ioc_stream(const streams::StreamInfo& info, const mdfs_ioc_st
   out.struct_bytes = sizeof out;
   out.action = asked.action;
   out.flags = (info.request.drops ? MDFS_STREAM_DROP : 0u) | (info.request.unchecked ? MDFS_STREAM_UNCHECKED : 0u) |
-              (info.paused ? MDFS_STREAM_PAUSED : 0u) | (info.at_end ? MDFS_STREAM_ENDED : 0u);
+              (info.request.coarser ? MDFS_STREAM_COARSER : 0u) | (info.paused ? MDFS_STREAM_PAUSED : 0u) |
+              (info.at_end ? MDFS_STREAM_ENDED : 0u);
   out.axis = info.request.axis;
   out.window.struct_bytes = sizeof out.window;
   out.window.rank = info.rank;
@@ -574,6 +576,7 @@ mdfs_ioc_stream to_ioc_stream(const streams::StreamInfo& info, const mdfs_ioc_st
   out.late = info.counts.late;
   out.dropped = info.counts.dropped;
   out.failed = info.counts.failed;
+  out.coarser = info.counts.coarser;
   out.latest_ns = info.counts.latest_ns;
   out.inode = info.request.ino;
   out.uid = info.request.uid;

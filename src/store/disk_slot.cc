@@ -41,6 +41,7 @@ DiskSlot::DiskSlot(std::string name, std::unique_ptr<device::Disk> disk) {
 
 void DiskSlot::attach(std::unique_ptr<device::Disk> disk) {
   MDFS_CHECK(disk_ == nullptr);
+  trial_ns_per_byte_ = 0;
   counters_.reset();
   required_bytes_ = 0;
   least_bytes_ = kNeverTruncated;
@@ -133,6 +134,18 @@ void DiskSlot::keep_schedule(bool wanted, unsigned number) {
   if (!wanted) start_scheduled();
 }
 
+void DiskSlot::hurry(std::uint64_t offset, std::uint64_t bytes, const device::Urgency& urgency) {
+  if (!keeps_schedule_) return;
+  const auto is_meant = [&](const device::Io& io) {
+    return io.offset < offset + bytes && offset < io.offset + io.bytes();
+  };
+  {
+    const std::lock_guard lock(schedule_mutex_);
+    schedule_.hurry(is_meant, urgency, device::ReadPace::now_ns());
+  }
+  start_scheduled();
+}
+
 void DiskSlot::start(device::Disk& disk, std::span<device::Io* const> batch) {
   const std::int64_t now_ns = device::ReadPace::now_ns();
   for (const device::Io* io : batch)
@@ -142,7 +155,9 @@ void DiskSlot::start(device::Disk& disk, std::span<device::Io* const> batch) {
 
 void DiskSlot::put_into_schedule(std::span<device::Io* const> batch) {
   const std::int64_t now_ns = device::ReadPace::now_ns();
-  const double ns_per_byte = counters_.pace.ns_per_byte(now_ns).value_or(kUnknownNsPerByte);
+  // A disk that lets a burst through, as those with a cache or a limit do, looks fast now. Of that the trial knows.
+  const double ns_per_byte =
+      std::max(trial_ns_per_byte_.load(), counters_.pace.ns_per_byte(now_ns).value_or(kUnknownNsPerByte));
   const device::Urgency& urgency = device::urgency();
   const std::lock_guard lock(schedule_mutex_);
   for (device::Io* io : batch) {

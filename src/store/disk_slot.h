@@ -60,6 +60,9 @@ class DiskSlot final : public device::Disk {
   // While true, the disk gets reads and writes in the order of a schedule, by the urgency of the threads that submit
   // them. `number` is that of the disk in its volume.
   void keep_schedule(bool wanted, unsigned number);
+  void note_trial(double ns_per_byte) { trial_ns_per_byte_ = ns_per_byte; }
+  // Waiting requests for bytes of this range get the urgency of a reserved one, if that is earlier.
+  void hurry(std::uint64_t offset, std::uint64_t bytes, const device::Urgency& urgency);
 
   // Looks at the device or file. kIo: it was truncated or deleted, now or before.
   Status check_condition();
@@ -121,6 +124,7 @@ class DiskSlot final : public device::Disk {
   Unflushed unflushed_;
 
   std::atomic<bool> keeps_schedule_{false};
+  std::atomic<double> trial_ns_per_byte_{0};
   std::mutex schedule_mutex_;  // guards the four below
   device::RequestSchedule schedule_;
   unsigned number_ = 0;

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "base/uuid.h"
 #include "device/disk.h"
+#include "device/urgency.h"
 #include "format/key.h"
 
 namespace mdfs::store {
@@ -86,6 +87,10 @@ class Members {
   // While true, the disks get their requests in the order of schedules (device/request_schedule.h), by the urgency of
   // the threads that submit them (device/urgency.h). The busy time is counted by the index of the disk.
   virtual void keep_schedules(bool) {}
+  // A trial has found this time for a byte of reads of the disk, requests counted as device::kRequestBytes each.
+  virtual void note_trial(unsigned /*disk*/, double /*ns_per_byte*/) {}
+  // Requests for blocks of this run that wait in a schedule get the urgency, if that is earlier.
+  virtual void hurry(const alloc::Run& /*run*/, const device::Urgency&) {}
   // Requests and errors of the disk since the mount; null if they are not counted.
   virtual device::DiskCounters* counters(unsigned) { return nullptr; }
   // Bytes from this disk did not match their checksum, and the tree still names their blocks.

@@ -134,6 +134,16 @@ void StoreImpl::keep_schedules(bool wanted) {
   for (unsigned i = 0; i < members_.size(); ++i) static_cast<DiskSlot&>(*members_[i].disk).keep_schedule(wanted, i);
 }
 
+void StoreImpl::note_trial(unsigned index, double ns_per_byte) {
+  static_cast<DiskSlot&>(disk(index)).note_trial(ns_per_byte);
+}
+
+void StoreImpl::hurry(const alloc::Run& run, const device::Urgency& urgency) {
+  if (run.disk >= disk_count()) return;
+  static_cast<DiskSlot&>(disk(run.disk))
+      .hurry(run.block * block_size(), std::uint64_t{run.blocks} * block_size(), urgency);
+}
+
 DiskInfo StoreImpl::disk_info(unsigned index) const {
   const MemberDisk& member = members_[index];
   DiskInfo info;

@@ -93,6 +93,8 @@ class StoreImpl final : public Store, public Verifier {
   bool discard_freed() override;
 
   void keep_schedules(bool wanted) override;
+  void note_trial(unsigned disk, double ns_per_byte) override;
+  void hurry(const alloc::Run& run, const device::Urgency& urgency) override;
   device::DiskCounters* counters(unsigned index) override { return members_[index].disk->counters(); }
 
   // store_verify.cc

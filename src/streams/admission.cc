@@ -30,6 +30,7 @@ Admission admit(std::span<const double> reserved, const FrameCost& frame, double
     }
   }
   answer.accepted = rate <= answer.rate_that_fits * (1 + kRounding);
+  answer.rate_that_fits *= 1 - kTrialMargin;
   return answer;
 }
 

@@ -13,11 +13,15 @@ using FrameCost = std::vector<double>;
 // The share of the time that each disk is busy for accepted streams.
 using Loads = std::vector<double>;
 
+// A further trial of the disks may find them slower by so much. The rate that is named is still accepted then.
+inline constexpr double kTrialMargin = 0.05;
+
 struct Admission {
   bool accepted = false;
-  double rate_that_fits = 0;  // frames per second, at most; infinite if the frames need no disk
-  unsigned busiest = 0;       // the disk that limits it
-  double load = 0;            // of that disk, with the stream at the rate asked for
+  // Frames per second, kTrialMargin below the highest rate that is accepted now; infinite if the frames need no disk.
+  double rate_that_fits = 0;
+  unsigned busiest = 0;  // the disk that limits it
+  double load = 0;       // of that disk, with the stream at the rate asked for
 };
 
 // Accepted if every disk stays busy for at most `limit` of the time. With the earliest deadline first and frames read

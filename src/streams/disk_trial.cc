@@ -38,8 +38,10 @@ Result<Places> find_places(volume::Volume& volume, volume::Ino ino, std::size_t 
     MDFS_TRY(engine::stopped(stop));
     MDFS_TRY_ASSIGN(const volume::LayoutPage page, volume.layout(ino, from, kRowsAtOnce, stop));
     for (const layout::ExtentPlace& row : page.rows) {
-      if (row.disk >= disks || row.pieces != 1 || row.stored_bytes == 0) continue;
-      places[row.disk].push_back({row.block * page.block_size, align_up(row.stored_bytes, device::kAlignment)});
+      if (row.disk >= disks || row.stored_bytes == 0) continue;
+      // Of an extent in several pieces the row has the first one, which has one block at least.
+      const std::uint64_t bytes = row.pieces == 1 ? row.stored_bytes : page.block_size;
+      places[row.disk].push_back({row.block * page.block_size, align_up(bytes, device::kAlignment)});
     }
     if (page.at_end) break;
     from = page.next;
@@ -77,6 +79,16 @@ class DiskReader {
   std::vector<AlignedBuffer> buffers_;
   std::vector<device::Io> ios_;
 };
+
+// A stream of a level may read disks on which the image itself does not lie. Other disks are measured then.
+std::vector<bool> disks_to_measure(const std::vector<DiskReads>& reads, const Places& places) {
+  std::vector<bool> measured(reads.size());
+  for (std::size_t disk = 0; disk < reads.size(); ++disk)
+    measured[disk] = reads[disk].requests > 0 && !places[disk].empty();
+  if (std::find(measured.begin(), measured.end(), true) == measured.end())
+    for (std::size_t disk = 0; disk < reads.size(); ++disk) measured[disk] = !places[disk].empty();
+  return measured;
+}
 
 std::uint64_t request_bytes(const DiskReads& reads) {
   const double mean = reads.requests > 0 ? reads.bytes / reads.requests : 0;
@@ -121,13 +133,14 @@ double cost_ns(const DiskReads& reads, double ns_per_byte) {
 Result<std::vector<double>> measure_disks(volume::Volume& volume, volume::Ino ino, const std::vector<DiskReads>& reads,
                                           std::int64_t trial_ns, const engine::Stop& stop) {
   MDFS_TRY_ASSIGN(const Places places, find_places(volume, ino, reads.size(), stop));
+  const std::vector<bool> measured = disks_to_measure(reads, places);
   std::vector<double> ns_per_byte(reads.size(), 0);
   {
     std::vector<std::unique_ptr<DiskReader>> readers;
     std::vector<std::thread> threads;
     for (unsigned disk = 0; disk < reads.size(); ++disk) {
       const device::DiskCounters* const counters = volume.store().counters(disk);
-      if (reads[disk].requests <= 0 || places[disk].empty() || counters == nullptr) continue;
+      if (!measured[disk] || counters == nullptr) continue;
       readers.push_back(
           std::make_unique<DiskReader>(volume.store().disk(disk), places[disk], request_bytes(reads[disk])));
       threads.emplace_back([&reader = *readers.back(), counters, trial_ns, &stop, &ns = ns_per_byte[disk]] {
@@ -139,8 +152,10 @@ Result<std::vector<double>> measure_disks(volume::Volume& volume, volume::Ino in
   MDFS_TRY(engine::stopped(stop));
   const double slowest = *std::max_element(ns_per_byte.begin(), ns_per_byte.end());
   if (slowest <= 0) return Error{Errc::kNoData, "the disks could not be measured: their reads failed"};
-  for (unsigned disk = 0; disk < reads.size(); ++disk)
+  for (unsigned disk = 0; disk < reads.size(); ++disk) {
+    if (ns_per_byte[disk] > 0) volume.store().note_trial(disk, ns_per_byte[disk]);
     if (reads[disk].requests > 0 && ns_per_byte[disk] <= 0) ns_per_byte[disk] = slowest;
+  }
   return ns_per_byte;
 }
 

@@ -17,6 +17,7 @@
 #include "device/read_pace.h"
 #include "geometry/level.h"
 #include "store/store.h"
+#include "streams/coarser_frame.h"
 #include "views/level_view.h"
 
 namespace mdfs::streams {
@@ -29,8 +30,9 @@ constexpr std::uint64_t kRuns = 8, kFramesOfRun = 64;
 constexpr std::int64_t kMostPlanningNs = 1'000'000'000;
 constexpr double kLookaheadSeconds = 0.5;
 constexpr unsigned kLeastLookahead = 3, kMostDefaultLookahead = 64;
-constexpr std::int64_t kMostPrefillNs = 1'000'000'000;  // from the opening to the first deadline
+constexpr std::int64_t kMostPrefillNs = 1'500'000'000;  // from the opening to the first deadline
 constexpr std::int64_t kLeastPrefillNs = 50'000'000;
+constexpr unsigned kMostCoarser = 3;  // levels, each with about a quarter of the bytes
 
 std::int64_t now_ns() { return device::ReadPace::now_ns(); }
 
@@ -56,17 +58,20 @@ std::pair<geometry::Window, std::uint64_t> frames_together(const FrameWindows& w
 
 struct Streams::Stream {
   Stream(const StreamRequest& asked, const FrameWindows& frames, FrameCost disk_time, const Course& course,
-         unsigned lookahead, const geometry::Geometry& geometry)
+         unsigned lookahead, const geometry::Geometry& of_level, unsigned coarser_levels)
       : request(asked),
-        rank(geometry.rank),
+        geometry(of_level),
+        most_coarser(coarser_levels),
         windows(frames),
         cost(std::move(disk_time)),
-        frame_bytes(geometry::window_bytes(geometry, asked.window)),
-        queue(course, lookahead, asked.drops) {}
+        frame_bytes(geometry::window_bytes(of_level, asked.window)),
+        queue(course, lookahead, asked.drops, coarser_levels,
+              {frames.window.length[frames.axis], of_level.extent[frames.axis]}) {}
 
   std::uint64_t id = 0;
   const StreamRequest request;
-  const unsigned rank;
+  const geometry::Geometry geometry;  // of the level
+  const unsigned most_coarser;        // levels above it
   const FrameWindows windows;
   const FrameCost cost;
   const std::uint64_t frame_bytes;
@@ -79,7 +84,10 @@ struct Streams::Stream {
   FrameAnswer waiting;   // for a frame; empty: no call waits
   engine::Stop stop;     // of that call
 
-  std::uint64_t memory_bytes() const { return (std::uint64_t{queue.lookahead()} + 1) * frame_bytes; }
+  // Frames that are read together are cut apart.
+  std::uint64_t memory_bytes() const {
+    return (std::uint64_t{queue.lookahead()} + queue.most_together()) * frame_bytes;
+  }
 };
 
 Streams::Streams(volume::Volume& volume, const StreamOptions& options) : volume_(volume), options_(options) {}
@@ -154,6 +162,17 @@ void Streams::count_trials(int change) {
   keep_schedules();
 }
 
+// The stored levels from which frames can be made.
+Result<unsigned> Streams::levels_above(const StreamRequest& request) {
+  if (!request.coarser) return 0u;
+  MDFS_TRY_ASSIGN(const auto stored, volume_.stored_levels(request.ino));
+  if (stored.first <= request.level)
+    return Error{Errc::kInvalidArgument,
+                 fmt::format("coarser frames: the image has {} stored levels, none of them coarser than level {}",
+                             stored.first, request.level)};
+  return std::min(stored.first - request.level, kMostCoarser);
+}
+
 Result<Opened> Streams::open(const StreamRequest& request, const engine::Stop& stop) {
   MDFS_TRY_ASSIGN(const geometry::Geometry image, volume_.image_geometry(request.ino));
   if (request.level > 0) {
@@ -169,6 +188,7 @@ Result<Opened> Streams::open(const StreamRequest& request, const engine::Stop& s
   if (request.lookahead > kMostLookahead)
     return Error{Errc::kInvalidArgument,
                  fmt::format("lookahead {}: must be 1 to {} frames, or 0", request.lookahead, kMostLookahead)};
+  MDFS_TRY_ASSIGN(const unsigned coarser, levels_above(request));
   const std::uint64_t frame_bytes = geometry::window_bytes(geometry, request.window);
   unsigned lookahead = request.lookahead > 0 ? request.lookahead : default_lookahead(request.rate);
   if (request.lookahead == 0)
@@ -180,7 +200,8 @@ Result<Opened> Streams::open(const StreamRequest& request, const engine::Stop& s
     const std::lock_guard lock(mutex_);
     if (streams_.size() >= kMostStreams)
       return Error{Errc::kTooManyFiles, fmt::format("{} streams are open, and no more can be", kMostStreams)};
-    const auto stream = std::make_shared<Stream>(request, windows, std::move(cost), course, lookahead, geometry);
+    const auto stream =
+        std::make_shared<Stream>(request, windows, std::move(cost), course, lookahead, geometry, coarser);
     MDFS_TRY(check_bounds(*stream));
     opened.admission = admit(loads_, stream->cost, request.rate, options_.limit);
     if (!opened.admission.accepted && !request.unchecked) return opened;
@@ -216,11 +237,12 @@ Status Streams::check_bounds(const Stream& stream) const {
   }
   if (bytes <= left) return {};
   return {Errc::kTooBig, fmt::format("{} frames of {} that are read ahead: {} of memory are left for streams",
-                                     stream.queue.lookahead() + 1, format_size(stream.frame_bytes), format_size(left))};
+                                     bytes / stream.frame_bytes, format_size(stream.frame_bytes), format_size(left))};
 }
 
 std::int64_t Streams::start_of(const Stream& stream, const Course& course) const {
-  const double ahead_ns = static_cast<double>(stream.queue.lookahead()) * static_cast<double>(period_ns(course));
+  // Twice the time that they are shown: the disks may have to end what they were asked before.
+  const double ahead_ns = 2 * static_cast<double>(stream.queue.lookahead()) * static_cast<double>(period_ns(course));
   return now_ns() + static_cast<std::int64_t>(std::clamp(ahead_ns, double{kLeastPrefillNs}, double{kMostPrefillNs}));
 }
 
@@ -310,7 +332,8 @@ Result<Admission> Streams::set_pace(std::uint64_t id, double rate, std::int64_t 
   const Status changed = change_stream(id, [&](Stream& stream) -> Status {
     const Course before = stream.queue.course();
     Course course = before;
-    course.first = stream.queue.next_frame().value_or(*frame_at(before, frame_count(before) - 1));
+    const std::optional<std::uint64_t> next = stream.queue.next_frame();
+    course.first = next.value_or(*frame_at(before, frame_count(before) - 1));
     course.rate = rate;
     course.step = step;
     MDFS_TRY(check(course));
@@ -321,6 +344,7 @@ Result<Admission> Streams::set_pace(std::uint64_t id, double rate, std::int64_t 
     if (!admission.accepted) return {};
     course.start_ns = start_of(stream, course);
     stream.queue.change(course);
+    if (!next) stream.queue.skip_first();
     return {};
   });
   if (!changed.ok()) return changed.error();
@@ -333,7 +357,7 @@ StreamInfo Streams::info_of(const Stream& stream) const {
   StreamInfo info;
   info.id = stream.id;
   info.request = stream.request;
-  info.rank = stream.rank;
+  info.rank = stream.geometry.rank;
   info.course = stream.queue.course();
   info.lookahead = stream.queue.lookahead();
   info.frame_bytes = stream.frame_bytes;
@@ -391,10 +415,7 @@ void Streams::answer_if_ready(Stream& stream, std::int64_t now, std::vector<Call
   if (!stream.waiting) return;
   std::optional<Delivered> frame = stream.queue.deliver(now);
   if (!frame && !stream.queue.at_end()) return;
-  calls.emplace_back([answer = std::exchange(stream.waiting, nullptr), frame = std::move(frame)] {
-    if (frame && !frame->status.ok()) return answer(frame->status.error());
-    answer(frame);
-  });
+  calls.emplace_back([answer = std::exchange(stream.waiting, nullptr), frame = std::move(frame)] { answer(frame); });
 }
 
 // The read with the earliest deadline of those that may begin; else the time at which one may.
@@ -419,19 +440,92 @@ std::optional<Streams::Job> Streams::choose_job(std::int64_t now, std::int64_t& 
   }
 }
 
-Result<FrameBytes> Streams::read_frame(const Stream& stream, const FrameRead& read) {
+Result<FrameBytes> Streams::read_at(volume::Volume& volume, const Stream& stream, const geometry::Window& window,
+                                    unsigned coarser, const engine::Stop& stop) {
+  const CoarserFrame source = coarser_frame(stream.geometry, window, coarser);
+  const unsigned level = stream.request.level + coarser;
+  const auto size = static_cast<std::size_t>(geometry::window_bytes(source.geometry, source.window));
+  auto bytes = std::make_shared<ByteVector>(size);
+  if (level == 0)
+    MDFS_TRY(volume.read_window(stream.request.ino, window, 0, *bytes, stop));
+  else
+    MDFS_TRY(views::read_stored_level(volume, stream.request.ino, level, source.window, 0, *bytes,
+                                      views::kStoredAttempts, stop));
+  if (coarser == 0) return FrameBytes(std::move(bytes));
+  auto repeated =
+      std::make_shared<ByteVector>(static_cast<std::size_t>(geometry::window_bytes(stream.geometry, window)));
+  repeat_samples(stream.geometry, window, source, *bytes, *repeated);
+  return FrameBytes(std::move(repeated));
+}
+
+// From the level that the queue has chosen. What that does not have, another one may: a coarser level lies elsewhere,
+// and one that is not built yet is no reason to show nothing.
+Result<Streams::ReadFrame> Streams::read_frame(const Stream& stream, std::uint64_t frame, unsigned coarser,
+                                               const engine::Stop& stop) {
+  const geometry::Window window = stream.windows.at(frame);
+  Result<FrameBytes> bytes = read_at(volume_, stream, window, coarser, stop);
+  if (bytes.ok()) return ReadFrame{std::move(*bytes), coarser};
+  for (unsigned other = 0; other <= stream.most_coarser && !stream.closed; ++other) {
+    if (other == coarser) continue;
+    Result<FrameBytes> instead = read_at(volume_, stream, window, other, stop);
+    if (instead.ok()) return ReadFrame{std::move(*instead), other};
+  }
+  return bytes.error();
+}
+
+namespace {
+
+// One of `count` frames that lie together along an axis.
+FrameBytes cut_frame(const geometry::Window& all, unsigned rank, unsigned axis, std::uint64_t number,
+                     std::uint64_t count, const ByteVector& bytes) {
+  std::uint64_t outer = 1;
+  for (unsigned before = 0; before < axis && before < rank; ++before) outer *= all.length[before];
+  const std::size_t step = bytes.size() / outer, part = step / count;
+  auto frame = std::make_shared<ByteVector>();
+  frame->reserve(outer * part);
+  for (std::uint64_t i = 0; i < outer; ++i) {
+    const auto from = bytes.begin() + static_cast<std::ptrdiff_t>(i * step + number * part);
+    frame->insert(frame->end(), from, from + static_cast<std::ptrdiff_t>(part));
+  }
+  return frame;
+}
+
+}  // namespace
+
+// Together, and each by itself if that fails: a bad extent is one of some frames.
+std::vector<Result<Streams::ReadFrame>> Streams::read_frames(const Stream& stream, const FrameRead& read) {
   const device::UrgencyScope urgency({device::Urgency::Kind::kReserved, read.deadline_ns, stream.busy});
   const engine::Stop stop = [&stream] { return stream.closed.load(); };
   const StopScope scope(stop);
-  auto bytes = std::make_shared<ByteVector>(static_cast<std::size_t>(stream.frame_bytes));
-  const geometry::Window window = stream.windows.at(read.frame);
-  const StreamRequest& request = stream.request;
-  if (request.level == 0)
-    MDFS_TRY(volume_.read_window(request.ino, window, 0, *bytes, stop));
-  else
-    MDFS_TRY(
-        views::read_stored_level(volume_, request.ino, request.level, window, 0, *bytes, views::kStoredAttempts, stop));
-  return FrameBytes(std::move(bytes));
+  const bool backwards = read.step < 0;
+  std::vector<Result<ReadFrame>> frames;
+  if (read.count > 1) {
+    geometry::Window all = stream.windows.at(read.frame_number(backwards ? read.count - 1 : 0));
+    const unsigned axis = stream.windows.axis;
+    all.length[axis] *= read.count;
+    const Result<FrameBytes> bytes = read_at(volume_, stream, all, read.coarser, stop);
+    for (unsigned i = 0; bytes.ok() && i < read.count; ++i) {
+      const std::uint64_t number = backwards ? read.count - 1 - i : i;
+      frames.emplace_back(
+          ReadFrame{cut_frame(all, stream.geometry.rank, axis, number, read.count, **bytes), read.coarser});
+    }
+    if (bytes.ok()) return frames;
+  }
+  for (unsigned i = 0; i < read.count; ++i)
+    frames.push_back(read_frame(stream, read.frame_number(i), read.coarser, stop));
+  return frames;
+}
+
+void Streams::note_frames(Stream& stream, const FrameRead& read, std::vector<Result<ReadFrame>> frames) {
+  const std::int64_t now = now_ns();
+  for (unsigned i = 0; i < read.count; ++i) {
+    const Result<ReadFrame>& frame = frames[i];
+    // Of many one after another the first.
+    if (!std::exchange(stream.failing, !frame.ok()) && !frame.ok() && !stream.closed)
+      spdlog::warn("stream {}: frame {}: {}", stream.id, read.frame_number(i), frame.error().message());
+    stream.queue.read_ended(read.ticket + i, now, frame.ok() ? Status() : Status(frame.error()),
+                            frame.ok() ? frame->bytes : nullptr, frame.ok() ? frame->coarser : 0);
+  }
 }
 
 bool Streams::any_waits() const {
@@ -467,15 +561,10 @@ void Streams::run() {
     call_without_lock(lock, calls);
     if (job) {
       lock.unlock();
-      Result<FrameBytes> frame = read_frame(*job->stream, job->read);
+      std::vector<Result<ReadFrame>> frames = read_frames(*job->stream, job->read);
       lock.lock();
-      // Of many one after another the first.
-      if (!std::exchange(job->stream->failing, !frame.ok()) && !frame.ok() && !job->stream->closed)
-        spdlog::warn("stream {}: frame {}: {}", job->stream->id, job->read.frame, frame.error().message());
-      const std::int64_t now = now_ns();
-      job->stream->queue.read_ended(job->read.ticket, now, frame.ok() ? Status() : Status(frame.error()),
-                                    frame.ok() ? *frame : nullptr);
-      answer_if_ready(*job->stream, now, calls);
+      note_frames(*job->stream, job->read, std::move(frames));
+      answer_if_ready(*job->stream, now_ns(), calls);
       call_without_lock(lock, calls);
       continue;
     }

@@ -42,6 +42,7 @@ struct StreamRequest {
   double rate = 0;         // frames per second
   unsigned lookahead = 0;  // frames; 0: as many as half a second shows, within bounds
   bool drops = false;      // frames whose time is over are left out
+  bool coarser = false;    // frames that are short of time, or cannot be read, are made from coarser stored levels
   bool unchecked = false;  // accepted without admission, and counted in the loads
   uid_t uid = 0;
   pid_t pid = 0;
@@ -67,7 +68,7 @@ struct Opened {
   std::optional<StreamInfo> stream;  // absent: refused
 };
 
-// A frame, or nothing at the end of the course.
+// A frame, which may have an error of its own, or nothing at the end of the course.
 using FrameAnswer = std::function<void(Result<std::optional<Delivered>>)>;
 
 // Any thread may call any method; the volume outlives the streams. Frames are read by threads of their own, the
@@ -81,15 +82,16 @@ class Streams {
   Streams& operator=(const Streams&) = delete;
 
   // Measures the disks, which takes about a second, and admits the stream. The first frame is due once some frames can
-  // have been read. kOutOfRange, kInvalidArgument: a value in the request; kTooBig: its frames, or what is read ahead,
-  // are larger than the memory; kTooManyFiles: too many streams, or of one user.
+  // have been read. kOutOfRange, kInvalidArgument: a value in the request, or no level is stored that is coarser;
+  // kTooBig: its frames, or what is read ahead, are larger than the memory; kTooManyFiles: too many streams, or of one
+  // user.
   Result<Opened> open(const StreamRequest& request, const engine::Stop& stop);
   // Frees what was reserved. Who waits for a frame gets kCancelled. No such stream: nothing.
   void close(std::uint64_t id);
   // Calls `answer` with the next frame, at once or when it has been read, from any thread. One call of a stream waits
-  // at a time, others get kBusy, as calls of a paused one do. kNoData: no such stream. The error of a frame that could
-  // not be read; the next call gets the frame behind it. kCancelled: `stop`, which is asked now and then while the call
-  // waits and must not wait itself, or the stream was closed.
+  // at a time, others get kBusy, as calls of a paused one do. kNoData: no such stream. A frame that could not be
+  // read has the error, and the next call gets the frame behind it. kCancelled: `stop`, which is asked now and then
+  // while the call waits and must not wait itself, or the stream was closed.
   void next(std::uint64_t id, const engine::Stop& stop, FrameAnswer answer);
 
   Status pause(std::uint64_t id);
@@ -116,7 +118,16 @@ class Streams {
   Result<FrameCost> cost_of(const StreamRequest& request, const FrameWindows& windows, const Course& course,
                             const engine::Stop& stop);
   void count_trials(int change);
-  Result<FrameBytes> read_frame(const Stream& stream, const FrameRead& read);
+  struct ReadFrame {
+    FrameBytes bytes;
+    unsigned coarser = 0;
+  };
+  static Result<FrameBytes> read_at(volume::Volume& volume, const Stream& stream, const geometry::Window& window,
+                                    unsigned coarser, const engine::Stop& stop);
+  Result<ReadFrame> read_frame(const Stream& stream, std::uint64_t frame, unsigned coarser, const engine::Stop& stop);
+  std::vector<Result<ReadFrame>> read_frames(const Stream& stream, const FrameRead& read);
+  void note_frames(Stream& stream, const FrameRead& read, std::vector<Result<ReadFrame>> frames);
+  Result<unsigned> levels_above(const StreamRequest& request);
   // `change` gets the stream, with the lock held; what it lets be read begins.
   Status change_stream(std::uint64_t id, const std::function<Status(Stream&)>& change);
   std::shared_ptr<Stream> look_up(std::uint64_t id);  // null: there is none

@@ -20,22 +20,22 @@ except ImportError:
     raise SystemExit(harness.SKIP)
 
 HEAD = struct.Struct("=4I")
-TAIL = struct.Struct("=qd3Q2I2d4QqQ2I6Q128d")
+TAIL = struct.Struct("=qd3Q2I2d4QqQ2IQ5Q128d")
 STREAM_BYTES = HEAD.size + WINDOW.size + TAIL.size
-FRAME = struct.Struct("=2I3Q2q4Q")
+FRAME = struct.Struct("=2I3Q2q2I3Q")
 STREAM = ioc(3, 18, STREAM_BYTES)
 NEXT = ioc(3, 19, FRAME.size)
 SHOW, OPEN, CLOSE, PAUSE, RESUME, SEEK, PACE, LIST = range(8)
-DROP, UNCHECKED, PAUSED, ENDED = 1, 2, 4, 8
+DROP, UNCHECKED, PAUSED, ENDED, COARSER = 1, 2, 4, 8, 16
 FIELDS = ("step", "rate", "frame", "frames", "id", "lookahead", "busiest", "rate_that_fits", "load", "in_time", "late",
-          "dropped", "failed", "latest_ns", "inode", "uid", "pid")
+          "dropped", "failed", "latest_ns", "inode", "uid", "pid", "coarser")
 RNG = np.random.default_rng(11)
 SHAPE = [60, 48, 64]  # t, y, x
 
 
 def call(fd, action, flags=0, axis=0, box=bytes(WINDOW.size), **fields):
     """The answer as a dictionary; errors carry it as `answer`."""
-    values = [fields.pop(name, 0) for name in FIELDS] + [0] * (6 + 128)
+    values = [fields.pop(name, 0) for name in FIELDS] + [0] * (5 + 128)
     assert not fields, fields
     request = bytearray(HEAD.pack(STREAM_BYTES, action, flags, axis) + box + TAIL.pack(*values))
     problem = None
@@ -55,11 +55,11 @@ class Frame:
     """The next frame of a description's stream, with its bytes."""
 
     def __init__(self, fd):
-        request = bytearray(FRAME.pack(FRAME.size, *[0] * 10))
+        request = bytearray(FRAME.pack(FRAME.size, *[0] * 11))
         fcntl.ioctl(fd, NEXT, request)
         values = FRAME.unpack(request)
         self.ended = values[1] == ENDED
-        self.number, self.size, self.dropped, self.deadline_ns, self.ready_ns = values[2:7]
+        self.number, self.size, self.dropped, self.deadline_ns, self.ready_ns, self.level = values[2:8]
         self.data = os.pread(fd, self.size + 1, 0) if self.size else b""
 
 
@@ -210,6 +210,34 @@ class Streams(harness.MountTest):
         process.wait()
         wait_until(lambda: self.listed() == [], seconds=10)
 
+    def test_the_command_ends_when_the_daemon_does(self):
+        self.movie()
+        process = subprocess.Popen([MDFS, "stream", "open", "--rate", "5", self.at("movie")],
+                                   stderr=subprocess.PIPE, text=True)
+        wait_until(lambda: len(self.listed()) == 1, process)
+        os.kill(self.volume.daemon(), signal.SIGKILL)
+        said = process.communicate(timeout=30)[1]
+        subprocess.run([MDFS, "umount", self.dir], stderr=subprocess.DEVNULL, check=False)
+        self.volume.mount(self.options)
+        self.assertNotEqual(process.returncode, 0)
+        self.assertLess(len(said.splitlines()), 5, said)
+        self.assertNotIn("usage", said)
+
+    def test_an_output_that_is_the_image_is_refused_and_no_refusal_empties_a_file(self):
+        data = self.movie()
+        done = subprocess.run([MDFS, "stream", "open", "--rate", "5", "-o", self.at("movie"), self.at("movie")],
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("is the image itself", done.stderr)
+        self.assertEqual(harness.read_all(self.at("movie")), data.tobytes())
+        kept = os.path.join(self.volume.folder, "kept")
+        write_all(kept, b"kept")
+        words = ["--rate", "5", "--window", "l1,t0", "-o", kept, self.at("movie")]
+        done = subprocess.run([MDFS, "stream", "open", *words], capture_output=True, text=True)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("level 1 is not stored", done.stderr)
+        self.assertEqual(harness.read_all(kept), b"kept")
+
     def test_a_closed_stream_ends_the_wait_for_its_frame(self):
         self.movie()
         fd = self.open()
@@ -237,7 +265,8 @@ class Streams(harness.MountTest):
         for number, fields in ((errno.EINVAL, {"axis": 3, "rate": 5.0}), (errno.EINVAL, {"rate": 0.0}),
                                (errno.EINVAL, {"rate": float("nan")}), (errno.EINVAL, {"rate": 1e9}),
                                (errno.EINVAL, {"rate": 5.0, "lookahead": 300}), (errno.EINVAL, {"rate": 5.0, "id": 3}),
-                               (errno.EINVAL, {"flags": 16, "rate": 5.0}), (errno.EINVAL, {"rate": 5.0, "frames": 1}),
+                               (errno.EINVAL, {"flags": 32, "rate": 5.0}), (errno.EINVAL, {"rate": 5.0, "frames": 1}),
+                               (errno.EINVAL, {"flags": COARSER, "rate": 5.0}),
                                (errno.EINVAL, {"rate": 5.0, "step": -(1 << 63)})):
             self.error(number, call, fd, OPEN, box=box, **fields)
         self.error(errno.EINVAL, call, fd, OPEN, box=window([1, 0, 0], [2, 48, 64]), rate=5.0)
@@ -261,7 +290,8 @@ class Admission(harness.MountTest):
         make_image(self.at("movie"), [400, 64, 64], codec=0, extent=(1, 64, 64), axes="tyx")
         self.data = RNG.integers(0, 256, size=[400, 64, 64], dtype="u1")
         write_all(self.at("movie"), self.data.tobytes())
-        self.remount(f"cache=64M,model={machine}")
+        self.modelled = f"cache=64M,model={machine}"
+        self.remount(self.modelled)
         self.addCleanup(self.remount, self.options)
 
     def remount(self, options):
@@ -315,6 +345,34 @@ class Admission(harness.MountTest):
         self.addCleanup(os.close, fd)
         call(fd, OPEN, UNCHECKED, box=window([0, 0, 0], [1, 64, 64]), rate=2 * fits)
         self.assertEqual(self.rate_that_fits()["rate_that_fits"], 0)
+
+    def test_frames_without_time_come_from_a_coarser_level_in_the_same_shape(self):
+        large = RNG.integers(0, 256, size=[200, 128, 128], dtype="u1")
+        make_image(self.at("large"), [200, 128, 128], codec=0, extent=(1, 64, 64), axes="tyx")
+        write_all(self.at("large"), large.tobytes())
+        run(MDFS, "image", "levels", "--set", "1", self.at("large"))
+        level = np.frombuffer(harness.read_all(self.at("large@/win/l1.raw")), "u1").reshape(200, 64, 64)
+        self.remount(self.modelled)  # nothing is cached
+        fd = os.open(self.at("large"), os.O_RDONLY)
+        self.addCleanup(os.close, fd)
+        box = window([0, 0, 0], [1, 128, 128])
+        fits = None
+        try:
+            call(fd, OPEN, box=box, rate=1e6)
+        except OSError as error:
+            fits = error.answer["rate_that_fits"]
+        call(fd, OPEN, UNCHECKED | COARSER, box=box, rate=3 * fits)
+        from_level = 0
+        for number in range(200):
+            frame = Frame(fd)
+            self.assertEqual(frame.number, number)
+            expected = large[number] if frame.level == 0 else level[number].repeat(2, axis=0).repeat(2, axis=1)
+            self.assertEqual(frame.data, expected.tobytes())
+            from_level += frame.level
+        state = call(fd, SHOW)
+        self.assertEqual(state["coarser"], from_level)
+        self.assertGreater(from_level, 20)
+        self.assertTrue(state["flags"] & COARSER)
 
     def test_streams_can_be_switched_off(self):
         self.remount("cache=64M,streams=off")

@@ -106,13 +106,76 @@ class StreamsTest(harness.MountTest):
         _, image = self.stored((16, 32, 32), "tyx")
         for error, options in ((ValueError, {"axis": "z"}), (ValueError, {"axis": "tt"}),
                                (IndexError, {"window": [1, 3]}),
-                               (OSError, {"window": "t1+2"}), (ValueError, {"window": "t40+1"}),
+                               (ValueError, {"window": "t40+1"}),
                                (ValueError, {"window": "q5"}), (TypeError, {"step": 0.5})):
             with self.assertRaises(error):
                 image.stream(rate=10, **options)
+        for name, options in (("step 0", {"step": 0}), ("step", {"step": 2**64 + 3}),
+                              ("lookahead", {"lookahead": 2**32 + 2}), ("lookahead", {"lookahead": -1})):
+            with self.assertRaisesRegex(ValueError, name):
+                image.stream(rate=10, **options)
         for rate in (0, -1, float("nan"), 1e9):
-            with self.assertRaises(OSError):
+            with self.assertRaisesRegex(OSError, "rate .*must be 0.001 to 1000000"):
                 image.stream(rate=rate)
+        with self.assertRaisesRegex(OSError, "multiple of its length there, 2"):
+            image.stream("t1+2", rate=10)
+        with self.assertRaisesRegex(OSError, "level 1 is not stored"):
+            image.stream("l1,t0", rate=10)
+        with self.assertRaisesRegex(ValueError, "empty"):
+            mdfs.create(self.at("empty"), (0, 8, 8), "u1", axes="tyx").stream(rate=10)
+        with image.stream(rate=10) as one:
+            with self.assertRaisesRegex(ValueError, "frame"):
+                one.seek(2**64 + 5)
+            with self.assertRaisesRegex(OSError, "frame 16: the axis has fewer"):
+                one.seek(16)
+
+    def test_an_axis_that_is_named_is_as_long_as_it_says(self):
+        array, image = self.stored((8, 16, 16), "tyx")
+        for window in ("t0+8", np.s_[0:8], np.s_[0:8, ...], np.s_[0:8, :, 4:8]):
+            with image.stream(window, rate=100) as stream:
+                frames = list(stream)
+            self.assertEqual(len(frames), 1, window)
+            wanted = array[:, :, 4:8] if isinstance(window, tuple) and len(window) == 3 else array
+            np.testing.assert_array_equal(frames[0].samples, wanted)
+        for window in (..., "all", np.s_[:], np.s_[..., 4:8], np.s_[:, 3], "y0+4"):
+            with image.stream(window, rate=1000) as stream:
+                self.assertEqual(len(list(stream)), 8, window)
+
+    def test_another_pace_keeps_the_step_and_ends_where_the_frames_end(self):
+        _, image = self.stored((12, 16, 16), "tyx")
+        with image.stream(rate=1000, step=-1) as stream:
+            self.assertEqual(next(stream).number, 11)
+            stream.set_pace(500)
+            self.assertEqual([frame.number for frame in stream], list(range(10, -1, -1)))
+            stream.set_pace(1000)
+            self.assertEqual(list(stream), [])
+            stream.set_pace(1000, 4)
+            self.assertEqual([frame.number for frame in stream], [4, 8])
+            state = stream.state
+            self.assertEqual(state["in_time"] + state["late"], 14)
+
+    def test_frames_without_time_may_come_from_a_coarser_level(self):
+        array, image = self.stored((12, 16, 16), "tyx")
+        with self.assertRaisesRegex(OSError, "no level is stored"):
+            image.stream(rate=10, coarser=True)
+        mdfs.open(image.path, "r+").set_levels(1)
+        with image.stream(rate=1000, coarser=True) as stream:
+            for frame in stream:
+                wanted = array[frame.number] if frame.level == 0 else \
+                    image.level(1)[frame.number].repeat(2, axis=0).repeat(2, axis=1)
+                np.testing.assert_array_equal(frame.samples, wanted)
+
+    def test_a_level_on_other_disks_than_its_image_streams(self):
+        for shape in ((7, 6, 1, 30), (3, 64, 1)):
+            path = self.at(f"small{len(shape)}")
+            mdfs.imwrite(path, np.ones(shape, "f2"), axes="tzyx"[-len(shape):] if len(shape) == 4 else "tyx", levels=1)
+            image = mdfs.open(path)
+            for _ in range(2):
+                with image.stream("l1,t0", rate=100) as stream:
+                    self.assertEqual(len(list(stream)), shape[0])
+
+    def test_a_closed_stream_has_no_frames(self):
+        _, image = self.stored((16, 32, 32), "tyx")
         stream = image.stream(rate=10)
         stream.close()
         stream.close()

@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -12,6 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/text.h"
@@ -45,7 +48,7 @@ struct OpenArguments {
   std::int64_t step = 1;
   std::uint64_t frames = 0;  // 0: to the end
   unsigned lookahead = 0;
-  bool drop = false, unchecked = false, json = false;
+  bool drop = false, coarser = false, unchecked = false, json = false;
 };
 
 std::vector<double> by_disk(const double* shares, std::size_t disks) {
@@ -69,6 +72,7 @@ ordered_json stream_json(const mdfs_ioc_stream& stream, std::size_t disks) {
   json["frames"] = stream.frames;
   json["lookahead"] = stream.lookahead;
   json["drop"] = (stream.flags & MDFS_STREAM_DROP) != 0;
+  json["coarser"] = (stream.flags & MDFS_STREAM_COARSER) != 0;
   json["unchecked"] = (stream.flags & MDFS_STREAM_UNCHECKED) != 0;
   json["paused"] = (stream.flags & MDFS_STREAM_PAUSED) != 0;
   json["ended"] = (stream.flags & MDFS_STREAM_ENDED) != 0;
@@ -76,6 +80,7 @@ ordered_json stream_json(const mdfs_ioc_stream& stream, std::size_t disks) {
   json["late"] = stream.late;
   json["dropped"] = stream.dropped;
   json["failed"] = stream.failed;
+  json["from_coarser_level"] = stream.coarser;
   json["latest_ms"] = static_cast<double>(stream.latest_ns) / kNsPerMs;
   json["reserved_load"] = by_disk(stream.reserved_load, disks);
   json["used_load"] = by_disk(stream.used_load, disks);
@@ -87,6 +92,7 @@ double busiest_share(const double* shares) { return *std::max_element(shares, sh
 std::string counts_text(const mdfs_ioc_stream& stream) {
   std::string text = fmt::format("{} frames in time, {} late, {} dropped, {} failed", stream.in_time, stream.late,
                                  stream.dropped, stream.failed);
+  if (stream.coarser > 0) text += fmt::format("; {} from a coarser level", stream.coarser);
   if (stream.late > 0)
     text += fmt::format("; the latest {:.1f} ms behind its deadline", static_cast<double>(stream.latest_ns) / kNsPerMs);
   return text;
@@ -117,6 +123,11 @@ Result<unsigned> axis_of(const geometry::Geometry& image, const std::string& nam
   return static_cast<unsigned>(found);
 }
 
+// Items of a window begin with the letters of their axes.
+bool names_axis(const std::string& window, char axis) {
+  return window.starts_with(axis) || window.find(fmt::format(",{}", axis)) != std::string::npos;
+}
+
 Result<mdfs_ioc_stream> request_of(mdfs_image& image, const OpenArguments& arguments) {
   MDFS_TRY_ASSIGN(const mdfs_ioc_geometry info, image_info(image, arguments.path));
   MDFS_TRY_ASSIGN(const geometry::Geometry whole, client::to_geometry(info));
@@ -126,9 +137,9 @@ Result<mdfs_ioc_stream> request_of(mdfs_image& image, const OpenArguments& argum
   if (!parsed.ok()) return Error{parsed.error().code, "--window " + parsed.error().where};
   geometry::LevelWindow window = *parsed;
   if (!window.padding.is_empty()) return Error{Errc::kUsage, "--window " + arguments.window + ": clip is not taken"};
-  // Along the axis the whole means a frame of one sample: from the first on, or backwards from the last.
+  // An axis that is not named means a frame of one sample: from the first on, or backwards from the last.
   const geometry::Geometry level = geometry::level_geometry(whole, window.level);
-  if (window.window.length[request.axis] == level.shape[request.axis]) {
+  if (!names_axis(arguments.window, whole.axes[request.axis])) {
     window.window.start[request.axis] = arguments.step < 0 ? level.shape[request.axis] - 1 : 0;
     window.window.length[request.axis] = 1;
   }
@@ -137,70 +148,111 @@ Result<mdfs_ioc_stream> request_of(mdfs_image& image, const OpenArguments& argum
     return Error{Errc::kUsage, fmt::format("--window {}: along axis {} it must begin at a multiple of its length, {}",
                                            arguments.window, whole.axes[request.axis], length)};
   request.window = client::from_window(whole, window);
-  request.flags = (arguments.drop ? MDFS_STREAM_DROP : 0u) | (arguments.unchecked ? MDFS_STREAM_UNCHECKED : 0u);
+  request.flags = (arguments.drop ? MDFS_STREAM_DROP : 0u) | (arguments.unchecked ? MDFS_STREAM_UNCHECKED : 0u) |
+                  (arguments.coarser ? MDFS_STREAM_COARSER : 0u);
   request.step = arguments.step;
   request.rate = arguments.rate;
   request.lookahead = arguments.lookahead;
   return request;
 }
 
-Result<File> open_output(const std::string& output) {
+// Not the image itself, which would be lost.
+Result<File> open_output(const std::string& output, const std::string& image) {
   if (output == "-") return File::standard_output();
-  return File::open(output, O_WRONLY | O_CREAT | O_TRUNC);
+  MDFS_TRY_ASSIGN(File file, File::open(output, O_WRONLY | O_CREAT));
+  struct stat of_output {
+  }, of_image{};
+  if (::fstat(file.fd(), &of_output) != 0) return from_errno(errno, output);
+  if (::stat(image.c_str(), &of_image) != 0) return from_errno(errno, image);
+  if (of_output.st_dev == of_image.st_dev && of_output.st_ino == of_image.st_ino)
+    return Error{Errc::kUsage, "--output " + output + ": is the image itself"};
+  if (S_ISREG(of_output.st_mode) && ::ftruncate(file.fd(), 0) != 0) return from_errno(errno, output);
+  return file;
 }
 
 std::chrono::steady_clock::time_point time_of(std::int64_t monotonic_ns) {
   return std::chrono::steady_clock::time_point(std::chrono::nanoseconds(monotonic_ns));
 }
 
-// Takes frames at their deadlines, and passes them on, until the end or a signal.
-Status show_frames(mdfs_stream& stream, const OpenArguments& arguments, std::uint64_t frame_bytes,
-                   std::optional<File>& output) {
-  std::vector<std::byte> buffer(static_cast<std::size_t>(frame_bytes));
+void count(const mdfs_ioc_frame& frame, bool failed, std::uint32_t own_level, mdfs_ioc_stream& state) {
+  state.dropped += frame.dropped;
+  if (failed) {
+    ++state.failed;
+    return;
+  }
+  ++(frame.ready_ns <= frame.deadline_ns ? state.in_time : state.late);
+  if (frame.level != own_level) ++state.coarser;
+  state.latest_ns = std::max(state.latest_ns, frame.ready_ns - frame.deadline_ns);
+}
+
+// The state of a stream that is open: what is there no more is an error.
+Status look(mdfs_stream& stream, const std::string& path, mdfs_ioc_stream& state) {
+  mdfs_ioc_stream now{};
+  now.action = MDFS_IOC_STREAM_SHOW;
+  if (const int result = mdfs_stream_change(&stream, &now); result != 0)
+    return result == -ENODATA ? Status(Error{Errc::kCancelled, path + ": the stream was closed"})
+                              : Status(library_error(result, path));
+  state = now;
+  return {};
+}
+
+// Takes frames at their deadlines, and passes them on, until the end or a signal. `state` is that of the stream at the
+// end, or what was counted here if it was closed before.
+Status show_frames(mdfs_stream& stream, const OpenArguments& arguments, std::optional<File>& output,
+                   mdfs_ioc_stream& state) {
+  std::vector<std::byte> buffer(static_cast<std::size_t>(state.window.bytes));
+  bool failing = false;
   for (std::uint64_t shown = 0; arguments.frames == 0 || shown < arguments.frames; ++shown) {
     mdfs_ioc_frame frame{};
     const ssize_t bytes = mdfs_stream_next(&stream, buffer.data(), buffer.size(), &frame);
     if (bytes == 0 || Interruption::asked()) break;
     if (bytes == -ENODATA || bytes == -EINTR) return {Errc::kCancelled, arguments.path + ": the stream was closed"};
     if (bytes == -EBUSY) return {Errc::kBusy, arguments.path + ": the stream is paused"};
+    const Error error = bytes < 0 ? library_error(bytes, arguments.path) : Error{};
+    count(frame, bytes < 0, state.window.level, state);
     if (bytes < 0) {
-      print_err("mdfs: {}\n", library_error(bytes, arguments.path).message());
-      continue;  // counted; the frame behind it follows
+      mdfs_ioc_stream now{};
+      if (!look(stream, arguments.path, now).ok()) return error;  // the mount is gone
+      // Of many one after another the first; all are counted.
+      if (!std::exchange(failing, true))
+        print_err("mdfs: {}\n", error.code == Errc::kUsage ? error.where : error.message());
+      continue;
     }
+    failing = false;
     if (!wait_until(time_of(frame.deadline_ns), Interruption::asked())) break;
     if (output) MDFS_TRY(output->write({buffer.data(), static_cast<std::size_t>(bytes)}));
   }
-  return output ? output->close() : Status();
+  MDFS_TRY(look(stream, arguments.path, state));
+  if (output) MDFS_TRY(output->close());
+  if (state.failed == 0) return {};
+  return {Errc::kCorrupt, fmt::format("{}: {} frames could not be read", arguments.path, state.failed)};
 }
 
 Status open_command(const OpenArguments& arguments) {
   MDFS_TRY_ASSIGN(const Image image, open_image(arguments.path, O_RDONLY));
   MDFS_TRY_ASSIGN(mdfs_ioc_stream request, request_of(*image, arguments));
   MDFS_TRY_ASSIGN(const mdfs_ioc_volume volume, volume_info(arguments.path));
-  std::optional<File> output;
-  if (!arguments.output.empty()) {
-    MDFS_TRY_ASSIGN(output, open_output(arguments.output));
-  }
   const Interruption interruption;
   mdfs_stream* opened = nullptr;
   if (const int result = mdfs_stream_open(image.get(), &request, &opened); result != 0)
     return library_error(result, arguments.path);
   const Stream stream(opened);
+  std::optional<File> output;
+  if (!arguments.output.empty()) {
+    MDFS_TRY_ASSIGN(output, open_output(arguments.output, arguments.path));
+  }
   if (!arguments.json)
     print_err("stream {}: {:.6g} frames per second of {}, {} ahead; the busiest disk is reserved to {:.0f} %\n",
               request.id, request.rate, format_size(request.window.bytes), request.lookahead, 100 * request.load);
-  const Status shown = show_frames(*stream, arguments, request.window.bytes, output);
-  mdfs_ioc_stream state{};
-  state.action = MDFS_IOC_STREAM_SHOW;
-  if (const int result = mdfs_stream_change(stream.get(), &state); result == 0) {
-    // Frames may go to standard output.
-    if (arguments.json && arguments.output != "-") {
-      ordered_json json = {{"output_version", kOutputVersion}};
-      json.update(stream_json(state, volume.disk_count));
-      print_out("{}\n", dump_json(json));
-    } else {
-      print_err("{}\n", counts_text(state));
-    }
+  mdfs_ioc_stream state = request;
+  const Status shown = show_frames(*stream, arguments, output, state);
+  // Frames may go to standard output.
+  if (arguments.json && arguments.output != "-") {
+    ordered_json json = {{"output_version", kOutputVersion}};
+    json.update(stream_json(state, volume.disk_count));
+    print_out("{}\n", dump_json(json));
+  } else {
+    print_err("{}\n", counts_text(state));
   }
   return shown;
 }
@@ -269,6 +321,8 @@ void add_stream_commands(CLI::App& app, Action& action) {
       ->check(whole_number(1, 256));
   open->add_option("--frames", arguments->frames, "Stop after so many frames (default: at the end)")
       ->check(whole_number(1, UINT64_MAX));
+  open->add_flag("--coarser", arguments->coarser,
+                 "Make frames that are short of time, or cannot be read, from a coarser stored level");
   open->add_flag("--drop", arguments->drop, "Leave out frames whose time is over");
   open->add_flag("--unchecked", arguments->unchecked, "Accept the rate although the disks may have no time for it");
   open->add_option("--output,-o", arguments->output, "Write the bytes of the frames here; - is standard output");

@@ -3,14 +3,17 @@
 #include "engine/read/loader.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "base/stop.h"
+#include "device/urgency.h"
 #include "engine/read/load_operation.h"
 
 namespace mdfs::engine {
 
 namespace {
 
+constexpr std::chrono::milliseconds kHurryAgain{5};
 constexpr std::size_t kMostWaiting = 64;  // plans ahead of readers; readers start the others themselves
 
 enum class LockOutcome : std::uint8_t { kCovered, kBusy, kLocked };
@@ -82,22 +85,48 @@ std::size_t load_bytes(const OpenObject& object) {
          (object.is_raw() || !object.is_image() ? object.capacity_bytes : 2 * std::size_t{object.capacity_bytes});
 }
 
-Status wait_for_loads(const std::vector<Want>& wants, const std::vector<std::size_t>& busy, const Stop& stop) {
+}  // namespace
+
+ByteBudget& Loader::budget() const {
+  return device::urgency().kind == device::Urgency::Kind::kReserved ? core_.reserved_loads : core_.loads;
+}
+
+// Requests of other threads for the extent come as early as those of this thread would.
+void Loader::hurry(const OpenObject& object, const geometry::Coord& extent) {
+  const Result<MappedExtent> mapped = core_.extent_map.extent(object, extent, false);
+  if (!mapped.ok()) return;  // the reader finds out
+  std::vector<store::Run> runs;
+  mapped->append_runs(runs);
+  for (const store::Run& run : runs) core_.store.hurry(run, device::urgency());
+}
+
+// A reader with a deadline does not wait behind all that the disks have to do before an ordinary load. That may not
+// have come to its requests yet: they are hurried again.
+Status Loader::wait_for_loads(const OpenObject& object, const std::vector<Want>& wants,
+                              const std::vector<std::size_t>& busy, const Stop& stop) {
+  const bool hurries = object.is_image() && device::urgency().kind == device::Urgency::Kind::kReserved;
   for (const std::size_t number : busy) {
     CacheBlock& block = *wants[number].block;
     std::unique_lock lock(block.mutex);
-    if (!wait_or_stop(block.changed, lock, kStopPoll, stop, [&] { return !block.loading; })) return interrupted();
+    const auto is_over = [&] { return !block.loading; };
+    while (hurries && !is_over()) {
+      lock.unlock();
+      hurry(object, wants[number].coord);
+      lock.lock();
+      if (block.changed.wait_for(lock, kHurryAgain, is_over)) break;
+      if (stop && stop()) return interrupted();
+    }
+    if (!wait_or_stop(block.changed, lock, kStopPoll, stop, is_over)) return interrupted();
   }
   return {};
 }
-
-}  // namespace
 
 Status Loader::load(OpenObject& object, std::vector<Want> wants, const Loaded& loaded, const Stop& stop) {
   Status first_error;
   start_planned_for(object, wants);
   const std::size_t each = load_bytes(object);
-  const std::size_t at_once = most_at_once(object);
+  ByteBudget& memory = budget();
+  const std::size_t at_once = most_at_once(memory, object);
   std::vector<std::size_t> open(wants.size());
   for (std::size_t i = 0; i < open.size(); ++i) open[i] = i;
   while (!open.empty()) {
@@ -105,7 +134,7 @@ Status Loader::load(OpenObject& object, std::vector<Want> wants, const Loaded& l
     for (std::size_t begin = 0; begin < open.size(); begin += at_once) {
       MDFS_TRY(stopped(stop));
       const std::size_t count = std::min(at_once, open.size() - begin);
-      ByteBudget::Share share = core_.loads.wait_for(count * each, kStopPoll, stop);
+      ByteBudget::Share share = memory.wait_for(count * each, kStopPoll, stop);
       if (!share) return interrupted();
       const InsideBarrier inside(object.barrier, stop);
       if (!inside) return interrupted();
@@ -134,14 +163,14 @@ Status Loader::load(OpenObject& object, std::vector<Want> wants, const Loaded& l
       if (!status.ok() && first_error.ok()) first_error = std::move(status);
     }
     if (!first_error.ok()) return first_error;
-    MDFS_TRY(wait_for_loads(wants, busy, stop));
+    MDFS_TRY(wait_for_loads(object, wants, busy, stop));
     open = std::move(busy);
   }
   return {};
 }
 
-std::size_t Loader::most_at_once(const OpenObject& object) const {
-  return std::max<std::size_t>(1, core_.loads.limit_bytes() / 2 / load_bytes(object));
+std::size_t Loader::most_at_once(const ByteBudget& budget, const OpenObject& object) {
+  return std::max<std::size_t>(1, budget.limit_bytes() / 2 / load_bytes(object));
 }
 
 void Loader::start_later(const std::shared_ptr<OpenObject>& object, PlannedLoad plan) {
@@ -204,7 +233,7 @@ void Loader::lock_plan(const std::shared_ptr<OpenObject>& object, const PlannedL
       *object, core_.cache,
       plan.box ? plan_window(*object, *plan.box, 0, plan.bytes) : plan_range(*object, plan.offset, plan.bytes));
   const std::size_t each = load_bytes(*object);
-  const std::size_t at_once = most_at_once(*object);
+  const std::size_t at_once = most_at_once(core_.loads, *object);
   for (std::size_t begin = 0; begin < wants.size(); begin += at_once) {
     const std::size_t count = std::min(at_once, wants.size() - begin);
     ByteBudget::Share share = core_.loads.try_for(count * each);

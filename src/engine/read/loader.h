@@ -39,7 +39,12 @@ class Loader {
   // Locks the cache blocks of a plan; the caller starts `operations`. The caller is inside the barrier and holds
   // `locking`.
   void lock_plan(const std::shared_ptr<OpenObject>& object, const PlannedLoad& plan, Operations& operations);
-  std::size_t most_at_once(const OpenObject& object) const;
+  // The memory for loads of this thread.
+  ByteBudget& budget() const;
+  static std::size_t most_at_once(const ByteBudget& budget, const OpenObject& object);
+  Status wait_for_loads(const OpenObject& object, const std::vector<Want>& wants, const std::vector<std::size_t>& busy,
+                        const Stop& stop);
+  void hurry(const OpenObject& object, const geometry::Coord& extent);
 
   Core& core_;
 };

@@ -131,5 +131,23 @@ TEST_F(RequestScheduleTest, WithoutALimitAllStartAtOnce) {
   EXPECT_FALSE(schedule_.is_waiting());
 }
 
+TEST_F(RequestScheduleTest, WhatAReservedReaderWaitsForComesAsEarlyAsItsOwnRequests) {
+  ordinary();
+  ordinary();
+  serve();  // one more is on the disk
+  Io* const waits = ordinary();
+  Io* const scrub = background();
+  Io* const early = reserved(100);
+  Io* const late = reserved(900);
+  schedule_.hurry([&](const Io& io) { return &io == waits || &io == scrub || &io == late; },
+                  {Urgency::Kind::kReserved, 500 * kMs, nullptr}, now_);
+  const std::vector<Io*> order = serve_all();
+  ASSERT_EQ(order.size(), 5u);
+  EXPECT_EQ(order[1], early);
+  EXPECT_EQ(order[2], waits);
+  EXPECT_EQ(order[3], scrub);
+  EXPECT_EQ(order[4], late);
+}
+
 }  // namespace
 }  // namespace mdfs::device

@@ -15,6 +15,7 @@
 
 #include "memory_volume.h"
 #include "store/store.h"
+#include "views/level_view.h"
 
 namespace mdfs::streams {
 namespace {
@@ -191,7 +192,7 @@ TEST_F(StreamsTest, FramesThatNeedMoreMemoryThanThereIsAreRefused) {
 }
 
 TEST_F(StreamsTest, AUserLeavesStreamsAndMemoryToOthers) {
-  streams_ = std::make_unique<Streams>(*volume_, quick(0.8, 20 * kFrameBytes));
+  streams_ = std::make_unique<Streams>(*volume_, quick(0.8, 24 * kFrameBytes));
   StreamRequest of_user = request(1);
   of_user.lookahead = 4;
   of_user.uid = 1000;
@@ -228,10 +229,66 @@ TEST_F(StreamsTest, AFrameThatCannotBeReadIsAnErrorAndTheNextOneFollows) {
   volume_->engine().trim_cache(0);
   ASSERT_TRUE(streams_->seek(id, 20).ok());
   unsigned failed = 0;
-  for (std::uint64_t frame = 20; frame < kFrames; ++frame) failed += begin_next(id).get().ok() ? 0 : 1;
+  for (std::uint64_t frame = 20; frame < kFrames; ++frame) failed += (*begin_next(id).get())->status.ok() ? 0 : 1;
   EXPECT_GT(failed, 0u);
   EXPECT_EQ(take(id), UINT64_MAX);
   EXPECT_EQ(streams_->find(id)->counts.failed, failed);
+}
+
+TEST_F(StreamsTest, AFrameThatCannotBeReadIsMadeFromACoarserLevel) {
+  StreamRequest coarser = request(200);
+  coarser.coarser = true;
+  EXPECT_EQ(streams_->open(coarser, {}).error().code, Errc::kInvalidArgument);  // there is none
+  ASSERT_TRUE(volume_->set_levels(movie_, 1, geometry::Reduction::kMean).ok());
+  const std::size_t kLevelBytes = kFrameBytes / 4;
+  ByteVector level(kFrames * kLevelBytes);
+  const geometry::Window all{{0, 0, 0}, {kFrames, kHeight / 2, kWidth / 2}};
+  ASSERT_TRUE(views::read_stored_level(*volume_, movie_, 1, all, 0, level, 3, {}).ok());
+  ASSERT_TRUE(volume_->sync().ok());
+  const std::uint64_t id = open(coarser);
+  const auto page = volume_->layout(movie_, {0, 0}, 1000, {});
+  ASSERT_TRUE(page.ok());
+  for (const layout::ExtentPlace& row : page->rows)
+    if (row.stored_bytes > 0) disks_[row.disk]->zero(row.block * page->block_size, row.stored_bytes);
+  volume_->engine().trim_cache(0);
+  ASSERT_TRUE(streams_->seek(id, 20).ok());
+  for (std::uint64_t number = 20; number < kFrames; ++number) {
+    const auto answer = begin_next(id).get();
+    ASSERT_TRUE(answer.ok() && *answer && (*answer)->status.ok());
+    const Delivered& frame = **answer;
+    EXPECT_EQ(frame.coarser, 1u);
+    for (std::uint64_t y = 0; y < kHeight; ++y)
+      for (std::uint64_t x = 0; x < kWidth; ++x)
+        ASSERT_EQ((*frame.bytes)[y * kWidth + x], level[number * kLevelBytes + y / 2 * (kWidth / 2) + x / 2]);
+  }
+  EXPECT_EQ(streams_->find(id)->counts.coarser, kFrames - 20);
+  EXPECT_EQ(streams_->find(id)->counts.failed, 0u);
+}
+
+TEST_F(StreamsTest, AStreamAtItsEndDeliversNothingAgainAtAnotherPace) {
+  const std::uint64_t id = open(request(2000));
+  for (std::uint64_t frame = 0; frame < kFrames; ++frame) EXPECT_EQ(take(id), frame);
+  ASSERT_TRUE(streams_->set_pace(id, 1000, 1).ok());
+  EXPECT_EQ(take(id), UINT64_MAX);
+  ASSERT_TRUE(streams_->set_pace(id, 1000, -1).ok());
+  EXPECT_EQ(take(id), kFrames - 2);
+}
+
+TEST_F(StreamsTest, BackwardsAndAlongAnotherAxisFramesThatAreReadTogetherAreCutRight) {
+  StreamRequest columns = request(2000);
+  columns.axis = 2;
+  columns.step = -1;
+  columns.window.start = {0, 0, kWidth - 3};
+  columns.window.length = {kFrames, kHeight, 3};
+  columns.lookahead = 8;
+  const std::uint64_t id = open(columns);
+  for (std::uint64_t number = kWidth / 3; number-- > 0;) {
+    const auto answer = begin_next(id).get();
+    ASSERT_TRUE(answer.ok() && *answer && (*answer)->status.ok());
+    EXPECT_EQ((*answer)->frame, number);
+    for (std::uint64_t row = 0; row < kFrames * kHeight; ++row)
+      ASSERT_EQ(std::memcmp((*answer)->bytes->data() + row * 3, data_.data() + row * kWidth + number * 3, 3), 0);
+  }
 }
 
 }  // namespace
