@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "alloc/run.h"
 #include "base/result.h"
 #include "base/uuid.h"
 #include "device/disk.h"

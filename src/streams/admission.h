@@ -14,7 +14,7 @@ using FrameCost = std::vector<double>;
 using Loads = std::vector<double>;
 
 // A further trial of the disks may find them slower by so much. The rate that is named is still accepted then.
-inline constexpr double kTrialMargin = 0.05;
+inline constexpr double kTrialMargin = 0.1;
 
 struct Admission {
   bool accepted = false;

@@ -320,7 +320,7 @@ class Admission(harness.MountTest):
         ideal = 0.8 * 100 * self.disks
         self.assertGreater(fits, 0.3 * ideal)  # a busy machine is slower than its model
         self.assertLess(fits, 1.05 * ideal)
-        refused = self.stream(1.2 * fits)
+        refused = self.stream(1.5 * fits)
         self.assertEqual(refused.returncode, 1, refused.stderr)
         self.assertIn("frames per second: disk", refused.stderr)
 

@@ -37,7 +37,7 @@ TEST(AdmissionTest, WhatFitsIsAcceptedAndALittleMoreIsNot) {
   const double rate = admit(reserved, cost, 1, 0.8).rate_that_fits;
   EXPECT_TRUE(admit(reserved, {cost[0] / (1 - 0.99 * kTrialMargin)}, rate, 0.8).accepted);  // of a second trial
   EXPECT_TRUE(admit(reserved, cost, rate, 0.8).accepted);
-  EXPECT_FALSE(admit(reserved, cost, rate * 1.06, 0.8).accepted);
+  EXPECT_FALSE(admit(reserved, cost, rate * 1.15, 0.8).accepted);
 }
 
 TEST(AdmissionTest, FramesThatNeedNoDiskFitAtAnyRate) {
