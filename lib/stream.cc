@@ -17,15 +17,13 @@ namespace {
 
 using mdfs::client::fail_errno;
 
-constexpr double kLowestRate = 0.001, kHighestRate = 1e6;
-constexpr unsigned kMostLookahead = 256;
-
 // The field that is wrong, as far as the request shows it; else empty.
 std::string wrong_field(const mdfs_ioc_stream& asked) {
-  if (!(asked.rate >= kLowestRate && asked.rate <= kHighestRate))
-    return fmt::format("rate {}: must be {} to {:.0f} frames per second", asked.rate, kLowestRate, kHighestRate);
-  if (asked.lookahead > kMostLookahead)
-    return fmt::format("lookahead {}: must be at most {} frames", asked.lookahead, kMostLookahead);
+  if (!(asked.rate >= MDFS_STREAM_MIN_RATE && asked.rate <= MDFS_STREAM_MAX_RATE))
+    return fmt::format("rate {}: must be {} to {:.0f} frames per second", asked.rate, MDFS_STREAM_MIN_RATE,
+                       MDFS_STREAM_MAX_RATE);
+  if (asked.lookahead > MDFS_STREAM_MAX_LOOKAHEAD)
+    return fmt::format("lookahead {}: must be at most {} frames", asked.lookahead, MDFS_STREAM_MAX_LOOKAHEAD);
   if (asked.step == INT64_MIN) return "step: out of range";
   if (asked.action != MDFS_IOC_STREAM_OPEN) return {};
   if (asked.axis >= asked.window.rank)

@@ -378,6 +378,9 @@ struct mdfs_ioc_protection {
 /* Flag: frames that are short of time, or cannot be read, are made from a coarser stored level, whose samples are
  * repeated: the frame has the same shape. EINVAL: no such level is stored. */
 #define MDFS_STREAM_COARSER 16u
+#define MDFS_STREAM_MIN_RATE 0.001 /* frames per second */
+#define MDFS_STREAM_MAX_RATE 1e6
+#define MDFS_STREAM_MAX_LOOKAHEAD 256u
 struct mdfs_ioc_stream {
   uint32_t struct_bytes; /* in: sizeof this structure */
   uint32_t action;       /* in: MDFS_IOC_STREAM_* */
@@ -386,11 +389,11 @@ struct mdfs_ioc_stream {
   /* in, open: the first frame. It begins at a multiple of its length along the axis. Of a level: a stored one. */
   struct mdfs_ioc_window window;
   int64_t step;    /* in, open, pace: in frames, below 0: backwards; 0: 1; out */
-  double rate;     /* in, open, pace: frames per second, 0.001 to 1000000; out */
+  double rate;     /* in, open, pace: frames per second, MDFS_STREAM_MIN_RATE to _MAX_RATE; out */
   uint64_t frame;  /* in, seek: its number, 0 at the beginning of the axis; out: the next one */
   uint64_t frames; /* out: there are along the axis */
   uint64_t id;     /* in, close and list; out */
-  uint32_t lookahead; /* in, open: frames that are read ahead, at most 256, 0: as many as half a second shows; out */
+  uint32_t lookahead; /* in, open: frames that are read ahead; 0: as many as half a second shows; out */
   uint32_t busiest;   /* out, open, pace: the disk that limits the rate */
   double rate_that_fits;  /* out, open, pace: the highest that is accepted; also with the error EBUSY */
   double load;            /* out, open, pace: of the busiest disk, with this stream at the rate asked for */

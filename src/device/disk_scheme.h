@@ -23,7 +23,7 @@ struct DiskScheme {
   // True if names are paths: they have a full path, and other disks of the volume are searched beside the disk.
   bool is_path;
   // True if the disk is reached over a network: its daemon needs sockets, and its locks are those of adopt().
-  bool is_remote;
+  bool is_remote = false;
   // True if a name given by a user is of such a disk. A scheme of URLs looks at the name, a scheme of paths at the
   // file.
   bool (*is_name)(const std::string& disk);
@@ -35,11 +35,11 @@ struct DiskScheme {
   Result<std::unique_ptr<Disk>> (*adopt)(const std::string& disk, UniqueFd fd, std::shared_ptr<UringContext> context);
   // Makes a disk of this size; with `replace` in the place of one that is not in use, whose contents are lost. Null: as
   // create_file_disk().
-  Status (*create)(const std::string& disk, std::uint64_t size_bytes, bool replace);
+  Status (*create)(const std::string& disk, std::uint64_t size_bytes, bool replace) = nullptr;
   // Enlarges a disk that may be in use; a larger one stays as it is. Null: other programs do that.
-  Status (*grow)(const std::string& disk, std::uint64_t size_bytes);
+  Status (*grow)(const std::string& disk, std::uint64_t size_bytes) = nullptr;
   // Removes a disk that is not in use. Null: it is a file to unlink.
-  Status (*remove)(const std::string& disk);
+  Status (*remove)(const std::string& disk) = nullptr;
 };
 
 // The first row that accepts a name opens it.

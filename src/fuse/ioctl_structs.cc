@@ -508,6 +508,9 @@ mdfs_ioc_model to_ioc_model(const device::ModelledReport& report) {
   return out;
 }
 
+static_assert(MDFS_STREAM_MIN_RATE == streams::kLeastRate && MDFS_STREAM_MAX_RATE == streams::kMostRate);
+static_assert(MDFS_STREAM_MAX_LOOKAHEAD == streams::kMostLookahead);
+
 Status check_stream_request(const mdfs_ioc_stream& in) {
   if (in.struct_bytes != sizeof in) return bad(fmt::format("struct_bytes is {}, not {}", in.struct_bytes, sizeof in));
   if (in.action > MDFS_IOC_STREAM_LIST) return bad(fmt::format("action {} is unknown", in.action));

@@ -177,9 +177,7 @@ void next_frame(fuse_req_t req, Handle& handle, const mdfs_ioc_frame& in) {
     id = handle.stream;
   }
   if (id == 0 || server.streams() == nullptr) return reply_error(req, {Errc::kNoData, "the description has no stream"});
-  const std::optional<StreamInfo> info = server.streams()->find(id);
-  const unsigned level = info ? info->request.level : 0;
-  server.streams()->next(id, stop_of(req), [req, &handle, level](Result<std::optional<Delivered>> frame) {
+  server.streams()->next(id, stop_of(req), [req, &handle](Result<std::optional<Delivered>> frame) {
     if (!frame.ok()) return reply_error(req, frame.error());
     mdfs_ioc_frame out{};
     out.struct_bytes = sizeof out;
@@ -192,7 +190,7 @@ void next_frame(fuse_req_t req, Handle& handle, const mdfs_ioc_frame& in) {
       out.dropped = delivered.dropped;
       out.deadline_ns = delivered.deadline_ns;
       out.ready_ns = delivered.ready_ns;
-      out.level = level + delivered.coarser;
+      out.level = delivered.level;
       if (delivered.status.ok()) {
         handle.bind(std::make_shared<FrameView>(delivered.bytes), nullptr);
         out.bytes = delivered.bytes->size();

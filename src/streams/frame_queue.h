@@ -58,6 +58,7 @@ struct Delivered {
   std::int64_t ready_ns = 0;  // when it had been read
   std::uint64_t dropped = 0;  // frames before it that were dropped since the last delivery
   unsigned coarser = 0;       // levels above that of the stream, from which it was read
+  unsigned level = 0;         // this level; the queue does not know it
   Status status;              // of reading it
   FrameBytes bytes;           // null if the status is an error
 };

@@ -15,6 +15,7 @@
 #include "base/stop.h"
 #include "base/text.h"
 #include "device/read_pace.h"
+#include "geometry/copy_box.h"
 #include "geometry/level.h"
 #include "store/store.h"
 #include "streams/coarser_frame.h"
@@ -415,6 +416,7 @@ void Streams::answer_if_ready(Stream& stream, std::int64_t now, std::vector<Call
   if (!stream.waiting) return;
   std::optional<Delivered> frame = stream.queue.deliver(now);
   if (!frame && !stream.queue.at_end()) return;
+  if (frame) frame->level = stream.request.level + frame->coarser;
   calls.emplace_back([answer = std::exchange(stream.waiting, nullptr), frame = std::move(frame)] { answer(frame); });
 }
 
@@ -440,16 +442,16 @@ std::optional<Streams::Job> Streams::choose_job(std::int64_t now, std::int64_t& 
   }
 }
 
-Result<FrameBytes> Streams::read_at(volume::Volume& volume, const Stream& stream, const geometry::Window& window,
-                                    unsigned coarser, const engine::Stop& stop) {
+Result<FrameBytes> Streams::read_at(const Stream& stream, const geometry::Window& window, unsigned coarser,
+                                    const engine::Stop& stop) {
   const CoarserFrame source = coarser_frame(stream.geometry, window, coarser);
   const unsigned level = stream.request.level + coarser;
   const auto size = static_cast<std::size_t>(geometry::window_bytes(source.geometry, source.window));
   auto bytes = std::make_shared<ByteVector>(size);
   if (level == 0)
-    MDFS_TRY(volume.read_window(stream.request.ino, window, 0, *bytes, stop));
+    MDFS_TRY(volume_.read_window(stream.request.ino, window, 0, *bytes, stop));
   else
-    MDFS_TRY(views::read_stored_level(volume, stream.request.ino, level, source.window, 0, *bytes,
+    MDFS_TRY(views::read_stored_level(volume_, stream.request.ino, level, source.window, 0, *bytes,
                                       views::kStoredAttempts, stop));
   if (coarser == 0) return FrameBytes(std::move(bytes));
   auto repeated =
@@ -463,11 +465,11 @@ Result<FrameBytes> Streams::read_at(volume::Volume& volume, const Stream& stream
 Result<Streams::ReadFrame> Streams::read_frame(const Stream& stream, std::uint64_t frame, unsigned coarser,
                                                const engine::Stop& stop) {
   const geometry::Window window = stream.windows.at(frame);
-  Result<FrameBytes> bytes = read_at(volume_, stream, window, coarser, stop);
+  Result<FrameBytes> bytes = read_at(stream, window, coarser, stop);
   if (bytes.ok()) return ReadFrame{std::move(*bytes), coarser};
   for (unsigned other = 0; other <= stream.most_coarser && !stream.closed; ++other) {
     if (other == coarser) continue;
-    Result<FrameBytes> instead = read_at(volume_, stream, window, other, stop);
+    Result<FrameBytes> instead = read_at(stream, window, other, stop);
     if (instead.ok()) return ReadFrame{std::move(*instead), other};
   }
   return bytes.error();
@@ -478,15 +480,14 @@ namespace {
 // One of `count` frames that lie together along an axis.
 FrameBytes cut_frame(const geometry::Window& all, unsigned rank, unsigned axis, std::uint64_t number,
                      std::uint64_t count, const ByteVector& bytes) {
-  std::uint64_t outer = 1;
-  for (unsigned before = 0; before < axis && before < rank; ++before) outer *= all.length[before];
-  const std::size_t step = bytes.size() / outer, part = step / count;
-  auto frame = std::make_shared<ByteVector>();
-  frame->reserve(outer * part);
-  for (std::uint64_t i = 0; i < outer; ++i) {
-    const auto from = bytes.begin() + static_cast<std::ptrdiff_t>(i * step + number * part);
-    frame->insert(frame->end(), from, from + static_cast<std::ptrdiff_t>(part));
-  }
+  geometry::Coord whole = all.length, part = all.length, start{};
+  part[axis] /= count;
+  start[axis] = number * part[axis];
+  std::uint64_t samples = 1;
+  for (unsigned i = 0; i < rank; ++i) samples *= all.length[i];
+  for (geometry::Coord* const coord : {&whole, &part, &start}) (*coord)[rank - 1] *= bytes.size() / samples;
+  auto frame = std::make_shared<ByteVector>(bytes.size() / count);
+  geometry::copy_box(rank, part, bytes, whole, start, *frame, part, {});
   return frame;
 }
 
@@ -503,7 +504,7 @@ std::vector<Result<Streams::ReadFrame>> Streams::read_frames(const Stream& strea
     geometry::Window all = stream.windows.at(read.frame_number(backwards ? read.count - 1 : 0));
     const unsigned axis = stream.windows.axis;
     all.length[axis] *= read.count;
-    const Result<FrameBytes> bytes = read_at(volume_, stream, all, read.coarser, stop);
+    const Result<FrameBytes> bytes = read_at(stream, all, read.coarser, stop);
     for (unsigned i = 0; bytes.ok() && i < read.count; ++i) {
       const std::uint64_t number = backwards ? read.count - 1 - i : i;
       frames.emplace_back(

@@ -122,8 +122,8 @@ class Streams {
     FrameBytes bytes;
     unsigned coarser = 0;
   };
-  static Result<FrameBytes> read_at(volume::Volume& volume, const Stream& stream, const geometry::Window& window,
-                                    unsigned coarser, const engine::Stop& stop);
+  Result<FrameBytes> read_at(const Stream& stream, const geometry::Window& window, unsigned coarser,
+                             const engine::Stop& stop);
   Result<ReadFrame> read_frame(const Stream& stream, std::uint64_t frame, unsigned coarser, const engine::Stop& stop);
   std::vector<Result<ReadFrame>> read_frames(const Stream& stream, const FrameRead& read);
   void note_frames(Stream& stream, const FrameRead& read, std::vector<Result<ReadFrame>> frames);

@@ -23,6 +23,7 @@
 #include "geometry/level.h"
 #include "geometry/window_spec.h"
 #include "mounted.h"
+#include "support/command.h"
 #include "support/file.h"
 #include "support/interruption.h"
 #include "support/json_output.h"
@@ -214,8 +215,7 @@ Status show_frames(mdfs_stream& stream, const OpenArguments& arguments, std::opt
       mdfs_ioc_stream now{};
       if (!look(stream, arguments.path, now).ok()) return error;  // the mount is gone
       // Of many one after another the first; all are counted.
-      if (!std::exchange(failing, true))
-        print_err("mdfs: {}\n", error.code == Errc::kUsage ? error.where : error.message());
+      if (!std::exchange(failing, true)) (void)tools::report("mdfs", error);
       continue;
     }
     failing = false;
@@ -311,14 +311,16 @@ void add_stream_commands(CLI::App& app, Action& action) {
 
   const auto arguments = std::make_shared<OpenArguments>();
   CLI::App* open = noun->add_subcommand("open", "Reserve a rate, and take the frames at their deadlines");
-  open->add_option("--rate", arguments->rate, "Frames per second")->required()->check(number_from(0.001, 1e6));
+  open->add_option("--rate", arguments->rate, "Frames per second")
+      ->required()
+      ->check(number_from(MDFS_STREAM_MIN_RATE, MDFS_STREAM_MAX_RATE));
   open->add_option("--axis", arguments->axis, "The axis along which frames follow (default: t, else the slowest)");
   open->add_option("--window", arguments->window,
                    "The first frame (default: the whole, one sample along the axis, from its beginning)");
   open->add_option("--step", arguments->step, "Frames from one to the next; below 0: backwards (default 1)")
       ->check(step_number(kMostStep));
   open->add_option("--lookahead", arguments->lookahead, "Frames that are read ahead (default: half a second)")
-      ->check(whole_number(1, 256));
+      ->check(whole_number(1, MDFS_STREAM_MAX_LOOKAHEAD));
   open->add_option("--frames", arguments->frames, "Stop after so many frames (default: at the end)")
       ->check(whole_number(1, UINT64_MAX));
   open->add_flag("--coarser", arguments->coarser,

@@ -73,6 +73,17 @@ Result<RadosDescription> describe(const std::string& disk, OpenMode mode, const 
   return description;
 }
 
+// What a function of the module is called with, for a disk that is given by its name.
+struct Named {
+  const RadosModule* module;
+  RadosDescription description;
+};
+Result<Named> look_up(const std::string& disk, OpenMode mode) {
+  MDFS_TRY_ASSIGN(const RadosModule* module, module_for(disk));
+  MDFS_TRY_ASSIGN(RadosDescription description, describe(disk, mode, *module));
+  return Named{module, std::move(description)};
+}
+
 }  // namespace
 
 void set_rados_cluster(RadosCluster cluster) { rados_settings = std::move(cluster); }
@@ -80,9 +91,8 @@ void set_rados_cluster(RadosCluster cluster) { rados_settings = std::move(cluste
 void refuse_rados() { is_refused = true; }
 
 Result<UniqueFd> open_rados(const std::string& disk, OpenMode mode) {
-  MDFS_TRY_ASSIGN(const RadosModule* module, module_for(disk));
-  MDFS_TRY_ASSIGN(const RadosDescription description, describe(disk, mode, *module));
-  return make_rados_descriptor(description);
+  MDFS_TRY_ASSIGN(const Named named, look_up(disk, mode));
+  return make_rados_descriptor(named.description);
 }
 
 Result<std::unique_ptr<Disk>> adopt_rados(const std::string& disk, UniqueFd fd,
@@ -95,21 +105,18 @@ Result<std::unique_ptr<Disk>> adopt_rados(const std::string& disk, UniqueFd fd,
 }
 
 Status create_rados(const std::string& disk, std::uint64_t size_bytes, bool replace) {
-  MDFS_TRY_ASSIGN(const RadosModule* module, module_for(disk));
-  MDFS_TRY_ASSIGN(const RadosDescription description, describe(disk, OpenMode::kReadWrite, *module));
-  return module->create(description, size_bytes, replace);
+  MDFS_TRY_ASSIGN(const Named named, look_up(disk, OpenMode::kReadWrite));
+  return named.module->create(named.description, size_bytes, replace);
 }
 
 Status grow_rados(const std::string& disk, std::uint64_t size_bytes) {
-  MDFS_TRY_ASSIGN(const RadosModule* module, module_for(disk));
-  MDFS_TRY_ASSIGN(const RadosDescription description, describe(disk, OpenMode::kReadWrite, *module));
-  return module->grow(description, size_bytes);
+  MDFS_TRY_ASSIGN(const Named named, look_up(disk, OpenMode::kReadWrite));
+  return named.module->grow(named.description, size_bytes);
 }
 
 Status remove_rados(const std::string& disk) {
-  MDFS_TRY_ASSIGN(const RadosModule* module, module_for(disk));
-  MDFS_TRY_ASSIGN(const RadosDescription description, describe(disk, OpenMode::kReadWrite, *module));
-  return module->remove(description);
+  MDFS_TRY_ASSIGN(const Named named, look_up(disk, OpenMode::kReadWrite));
+  return named.module->remove(named.description);
 }
 
 }  // namespace mdfs::device
