@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/stoppable_reads.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/stop.h"
@@ -36,13 +37,25 @@ void StoppableReads::ended(Io& io) {
 }
 
 // Until all have ended, or the thread must leave.
-void StoppableReads::wait(std::unique_lock<std::mutex>& lock, Batch& batch) const {
+void StoppableReads::wait(std::unique_lock<std::mutex>& lock, Batch& batch,
+                          std::optional<std::chrono::nanoseconds> patience) const {
+  using std::chrono::milliseconds;
+  using std::chrono::steady_clock;
   const auto is_over = [&] { return batch.pending == 0; };
-  while (!wait_or_stop(batch.ended, lock, kStopPoll, is_stopped, is_over) && left_ >= kMostLeft) {
+  if (!patience) {
+    while (!wait_or_stop(batch.ended, lock, kStopPoll, is_stopped, is_over) && left_ >= kMostLeft) {
+    }
+    return;
+  }
+  const auto until = steady_clock::now() + *patience;
+  const auto leaves = [&] { return is_stopped() || steady_clock::now() >= until; };
+  const auto between = std::clamp(std::chrono::ceil<milliseconds>(*patience), milliseconds(1), kStopPoll);
+  while (!wait_or_stop(batch.ended, lock, between, leaves, is_over) && left_ >= kMostLeft) {
   }
 }
 
-StoppableReads::Done StoppableReads::read(std::span<const Wanted> wanted) {
+StoppableReads::Done StoppableReads::read(std::span<const Wanted> wanted,
+                                          std::optional<std::chrono::nanoseconds> patience) {
   const auto batch = std::make_shared<Batch>();
   std::size_t bytes = 0;
   for (const Wanted& one : wanted) bytes += one.bytes;
@@ -66,13 +79,14 @@ StoppableReads::Done StoppableReads::read(std::span<const Wanted> wanted) {
 
   Done done{batch->memory, {}};
   std::unique_lock lock(mutex_);
-  wait(lock, *batch);
+  wait(lock, *batch, patience);
+  const Error left = is_stopped() ? interrupted() : Error{Errc::kBusy, "no answer"};
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     Io& io = batch->ios[i];
     if (batch->has_ended[i])
       done.reads.push_back({std::move(io.status), io.buffers[0]});
     else
-      done.reads.push_back({interrupted(), {}});
+      done.reads.push_back({left, {}});
   }
   if (batch->pending > 0) {
     batch->self = batch;

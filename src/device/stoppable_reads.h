@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -38,14 +40,15 @@ class StoppableReads {
   ~StoppableReads();
 
   // Starts all reads at once and waits for all, or until is_stopped(): those that have not ended are kCancelled then.
-  // At most kMostLeft calls leave reads behind at a time; further ones wait.
-  Done read(std::span<const Wanted> wanted);
+  // With `patience` it does not wait for longer, and those that have not ended are kBusy. At most kMostLeft calls leave
+  // reads behind at a time; further ones wait.
+  Done read(std::span<const Wanted> wanted, std::optional<std::chrono::nanoseconds> patience = std::nullopt);
   static constexpr std::size_t kMostLeft = 1024;
 
  private:
   struct Batch;
   static void ended(Io& io);
-  void wait(std::unique_lock<std::mutex>& lock, Batch& batch) const;
+  void wait(std::unique_lock<std::mutex>& lock, Batch& batch, std::optional<std::chrono::nanoseconds> patience) const;
 
   std::mutex mutex_;  // guards all below, and the batches
   std::condition_variable all_ended_;

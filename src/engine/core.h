@@ -7,10 +7,12 @@
 #include <cstdint>
 
 #include "base/environment.h"
+#include "device/hedging.h"
 #include "engine/cache/buffer_pool.h"
 #include "engine/cache/byte_budget.h"
 #include "engine/cache/cache.h"
 #include "engine/cache/encoding_memory.h"
+#include "engine/late_loads.h"
 #include "engine/map/extent_map.h"
 #include "engine/options.h"
 #include "engine/relocation_queue.h"
@@ -81,6 +83,9 @@ struct Core {
   TaskPool tasks;                    // decodes and encodes; waits for a disk only to read a damaged extent again
   TaskPool background;               // starts loads ahead of readers
   const std::uint64_t zeroed_disks;  // one bit for each disk whose data read as zeros
+  device::HedgeBudget hedges;
+  device::LateDisks late_disks;
+  LateLoads late_loads;
 };
 
 }  // namespace mdfs::engine

@@ -4,7 +4,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
 #include <utility>
+
+#include "device/disk_counters.h"
 
 namespace mdfs::store {
 namespace {
@@ -36,19 +40,55 @@ Result<ConstNodePtr> NodeIo::check(const NodeWanted& wanted, const Status& read,
   return make_node(std::move(*node));
 }
 
+bool NodeIo::is_late(const format::Address& address, std::int64_t now_ns) const {
+  return address.disk < MDFS_MAX_DISKS && late_until_ns_[address.disk].load(std::memory_order_relaxed) > now_ns;
+}
+
+std::size_t NodeIo::first_choice(const format::Pointer& pointer, std::int64_t now_ns) const {
+  const auto first = static_cast<std::size_t>((pointer.crc32c ^ salt_) % pointer.copies);
+  for (std::size_t step = 0; step < pointer.copies; ++step) {
+    const std::size_t copy = (first + step) % pointer.copies;
+    if (!is_late(pointer.address[copy], now_ns)) return copy;
+  }
+  return first;
+}
+
+std::optional<std::chrono::nanoseconds> NodeIo::patience(std::span<const device::StoppableReads::Wanted> reads,
+                                                         std::int64_t now_ns) const {
+  if (!hedges_.has_any()) return std::nullopt;
+  std::map<device::Disk*, double> queued_bytes;
+  for (const device::StoppableReads::Wanted& read : reads)
+    queued_bytes[read.disk] += static_cast<double>(read.bytes + device::kRequestBytes);
+  std::int64_t longest_ns = 0;
+  for (auto& [disk, bytes] : queued_bytes) {
+    std::optional<double> pace;
+    if (const device::DiskCounters* const counters = disk->counters()) {
+      bytes += static_cast<double>(counters->waiting_bytes.load(std::memory_order_relaxed) +
+                                   device::kRequestBytes * counters->waiting.load(std::memory_order_relaxed));
+      pace = counters->pace.ns_per_byte(now_ns);
+    }
+    longest_ns = std::max(longest_ns, device::late_after_ns(bytes, pace));
+  }
+  return std::chrono::nanoseconds(longest_ns);
+}
+
 std::vector<Result<ConstNodePtr>> NodeIo::load(std::span<const NodeWanted> wanted) {
+  const std::int64_t now_ns = device::ReadPace::now_ns();
   std::vector<device::StoppableReads::Wanted> reads;
+  std::vector<std::size_t> choices;
   for (const NodeWanted& one : wanted) {
-    const format::Address& address = one.pointer.address[first_choice(one.pointer)];
+    choices.push_back(first_choice(one.pointer, now_ns));
+    const format::Address& address = one.pointer.address[choices.back()];
     if (device::Disk* disk = disk_of(address)) reads.push_back({disk, byte_offset(address), MDFS_NODE_SIZE});
   }
-  const device::StoppableReads::Done done = reads_.read(reads);
+  hedges_.earn(reads.size());
+  const device::StoppableReads::Done done = reads_.read(reads, patience(reads, now_ns));
 
   std::vector<Result<ConstNodePtr>> nodes;
   auto read = done.reads.begin();
-  for (const NodeWanted& one : wanted) {
-    const std::size_t choice = first_choice(one.pointer);
-    const format::Address& address = one.pointer.address[choice];
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const NodeWanted& one = wanted[i];
+    const format::Address& address = one.pointer.address[choices[i]];
     Result<ConstNodePtr> node =
         Error{Errc::kCorrupt, fmt::format("a pointer to disk {}, which the volume does not have", address.disk)};
     if (disk_of(address) != nullptr) {
@@ -58,7 +98,7 @@ std::vector<Result<ConstNodePtr>> NodeIo::load(std::span<const NodeWanted> wante
     if (node.ok() || node.error().code == Errc::kCancelled)
       nodes.push_back(std::move(node));
     else
-      nodes.push_back(load_from_others(one, choice, node.error()));
+      nodes.push_back(load_from_others(one, choices[i], node.error()));
   }
   return nodes;
 }
@@ -70,20 +110,30 @@ Result<ConstNodePtr> NodeIo::load_from_others(const NodeWanted& wanted, std::siz
   };
   std::vector<BadCopy> bad;
   std::string text;
+  std::optional<std::size_t> late;  // a copy
+  Errc code = first_error.code;
   const auto note = [&](std::size_t copy, const Error& error) {
-    text += (text.empty() ? "" : "; ") + place(copy) + ": " + error.within(first_error.code);
+    if (error.code == Errc::kBusy) {
+      const std::uint16_t disk = wanted.pointer.address[copy].disk;
+      if (disk < MDFS_MAX_DISKS) late_until_ns_[disk] = device::ReadPace::now_ns() + kPassedByNs;
+      (void)hedges_.spend();
+      if (!late) late = copy;
+      return;
+    }
+    if (code == Errc::kBusy) code = error.code;
+    text += (text.empty() ? "" : "; ") + place(copy) + ": " + error.within(code);
     // A rewrite cannot repair a copy on a missing disk.
     if (error.code != Errc::kMissingDisk)
       bad.push_back({wanted.pointer, copy, wanted.lower, wanted.level, error.message(), error.code == Errc::kIo});
   };
-  note(tried, first_error);
-  for (std::size_t step = 1; step < wanted.pointer.copies; ++step) {
-    const std::size_t copy = (tried + step) % wanted.pointer.copies;
+  // Absent: the copy is not good.
+  const auto try_copy = [&](std::size_t copy, bool waits) -> std::optional<Result<ConstNodePtr>> {
     const format::Address& address = wanted.pointer.address[copy];
     device::Disk* disk = disk_of(address);
-    if (disk == nullptr) continue;
+    if (disk == nullptr) return std::nullopt;
     const device::StoppableReads::Wanted read{disk, byte_offset(address), MDFS_NODE_SIZE};
-    const device::StoppableReads::Done done = reads_.read({&read, 1});
+    const auto patient = waits ? std::nullopt : patience({&read, 1}, device::ReadPace::now_ns());
+    const device::StoppableReads::Done done = reads_.read({&read, 1}, patient);
     auto node = check(wanted, done.reads[0].status, done.reads[0].bytes);
     if (!node.ok() && node.error().code == Errc::kCancelled) return node;
     if (node.ok()) {
@@ -94,8 +144,14 @@ Result<ConstNodePtr> NodeIo::load_from_others(const NodeWanted& wanted, std::siz
       return node;
     }
     note(copy, node.error());
-  }
-  return {first_error.code, fmt::format("no good copy of a tree node ({})", text)};
+    return std::nullopt;
+  };
+  note(tried, first_error);
+  for (std::size_t step = 1; step < wanted.pointer.copies; ++step)
+    if (auto node = try_copy((tried + step) % wanted.pointer.copies, false)) return std::move(*node);
+  if (late)  // no other copy is good
+    if (auto node = try_copy(*late, true)) return std::move(*node);
+  return {code, fmt::format("no good copy of a tree node ({})", text)};
 }
 
 Status NodeIo::check_copy(const NodeWanted& wanted, ConstBytes bytes) const {

@@ -1,17 +1,23 @@
-// Reads tree nodes from the disks, each from the first copy that is valid.
+// Reads tree nodes from the disks, each from the first copy that is valid. A copy whose disk takes long is not waited
+// for while another one can be read (device/hedging.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "base/result.h"
 #include "base/uuid.h"
 #include "device/disk.h"
+#include "device/hedging.h"
 #include "device/stoppable_reads.h"
+#include "mdfs/ondisk.h"
 #include "store/tree.h"
 
 namespace mdfs::store {
@@ -50,10 +56,15 @@ class NodeIo {
   static constexpr std::size_t kMaxBadCopies = 256;
 
  private:
-  // Spreads reads over the copies. Within one mount a node is always read from the same copy first.
-  std::size_t first_choice(const format::Pointer& pointer) const {
-    return static_cast<std::size_t>((pointer.crc32c ^ salt_) % pointer.copies);
-  }
+  static constexpr std::int64_t kPassedByNs = 1'000'000'000;  // after a read that was late
+
+  // Spreads reads over the copies. Within one mount a node is always read from the same copy first, unless that lies on
+  // a disk that is late.
+  std::size_t first_choice(const format::Pointer& pointer, std::int64_t now_ns) const;
+  bool is_late(const format::Address& address, std::int64_t now_ns) const;
+  // Until other copies are asked; absent: they are not.
+  std::optional<std::chrono::nanoseconds> patience(std::span<const device::StoppableReads::Wanted> reads,
+                                                   std::int64_t now_ns) const;
   Result<ConstNodePtr> check(const NodeWanted& wanted, const Status& read, ConstBytes bytes) const;
   Result<ConstNodePtr> load_from_others(const NodeWanted& wanted, std::size_t tried, const Error& first_error);
   std::uint64_t byte_offset(const format::Address& address) const { return address.block * block_size_; }
@@ -64,6 +75,8 @@ class NodeIo {
   std::vector<device::Disk*> disks_;
   std::uint64_t salt_;
   device::StoppableReads reads_;
+  device::HedgeBudget hedges_;
+  std::array<std::atomic<std::int64_t>, MDFS_MAX_DISKS> late_until_ns_{};
   std::atomic<bool> has_bad_copies_{false};
   std::mutex mutex_;  // guards bad_copies_
   std::vector<BadCopy> bad_copies_;

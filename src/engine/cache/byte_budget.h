@@ -34,6 +34,11 @@ class ByteBudget {
       if (budget_ != nullptr) budget_->give_back(bytes_);
     }
     explicit operator bool() const { return budget_ != nullptr; }
+    // Gives back what is more.
+    void keep_at_most(std::size_t bytes) {
+      if (budget_ == nullptr || bytes >= bytes_) return;
+      budget_->give_back(std::exchange(bytes_, bytes) - bytes);
+    }
 
    private:
     ByteBudget* budget_ = nullptr;

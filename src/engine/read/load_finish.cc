@@ -118,6 +118,23 @@ void LoadOperation::release(CacheBlock& block) {
   block.changed.notify_all();
 }
 
+void LoadOperation::release_failed(const Fetch& fetch) const {
+  const std::lock_guard lock(fetch.block->mutex);
+  if (fetch.stands_in) leave_buffer(*fetch.block);
+  release(*fetch.block);
+}
+
+void LoadOperation::leave_buffer(CacheBlock& block) const {
+  if (!block.buffer) return;
+  BufferRef other = core_.cache.acquire(block.buffer.size());
+  for (const ByteRanges::Range& range : block.valid.ranges()) {
+    const std::size_t end = std::min<std::size_t>(range.end, other.size());
+    if (range.begin < end)
+      std::memcpy(other.data() + range.begin, block.buffer.data() + range.begin, end - range.begin);
+  }
+  block.buffer = std::move(other);
+}
+
 void LoadOperation::finish(Fetch& fetch) {
   CacheBlock& block = *fetch.block;
   BufferRef decoded;
@@ -136,10 +153,7 @@ void LoadOperation::finish(Fetch& fetch) {
       again_.push_back(&fetch);
       return;
     }
-    {
-      const std::lock_guard lock(block.mutex);
-      release(block);
-    }
+    release_failed(fetch);
     // An extent that moved while the disk took its time is not looked up again.
     if (status.error().code == Errc::kCorrupt && fetch.kept == nullptr && !is_alone_)
       core_.store.note_checksum_error(disk_of(fetch));
@@ -154,6 +168,7 @@ void LoadOperation::finish(Fetch& fetch) {
   BufferRef buffer;
   {
     const std::lock_guard lock(block.mutex);
+    if (fetch.stands_in) leave_buffer(block);
     if (fetch.as_frame) {
       block.buffer = fetch.stored;
       block.complete = true;

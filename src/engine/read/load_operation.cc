@@ -43,19 +43,29 @@ void LoadOperation::keep(const std::shared_ptr<OpenObject>& object, ByteBudget::
 Status LoadOperation::run(const Stop& stop, ByteBudget::Share& share) {
   if (fetches_.empty()) return {};
   waits_ = retries_ = true;
-  begin(false);
-  if (!help_until_done(stop) && go_on_alone(share)) return interrupted();
-  while (!again_.empty()) {
-    std::vector<std::unique_ptr<Fetch>> retried;
-    for (std::unique_ptr<Fetch>& fetch : fetches_)
-      if (std::find(again_.begin(), again_.end(), fetch.get()) != again_.end()) retried.push_back(std::move(fetch));
-    fetches_ = std::move(retried);
-    again_.clear();
-    begin(true);
+  std::vector<Fetch*> fetches;
+  for (const std::unique_ptr<Fetch>& fetch : fetches_) fetches.push_back(fetch.get());
+  for (bool again = false; !fetches.empty(); again = true) {
+    begin(fetches, again);
     if (!help_until_done(stop) && go_on_alone(share)) return interrupted();
+    fetches = std::exchange(again_, {});
   }
-  fetches_.clear();
+  const std::lock_guard lock(mutex_);
+  if (late_ > 0) {
+    std::size_t late_bytes = 0;
+    for (const std::unique_ptr<Fetch>& fetch : fetches_)
+      if (fetch->given_up && fetch->pending > 0) late_bytes += fetch->stored.size() + fetch->strips.size();
+    share.keep_at_most(late_bytes);
+    outlive(share);
+    waits_ = false;
+  }
   return std::move(error_);
+}
+
+void LoadOperation::outlive(ByteBudget::Share& share) {
+  kept_self_ = shared_from_this();
+  keep(object_.shared_from_this(), std::move(share));
+  object_.barrier.enter_again();
 }
 
 bool LoadOperation::go_on_alone(ByteBudget::Share& share) {
@@ -66,16 +76,11 @@ bool LoadOperation::go_on_alone(ByteBudget::Share& share) {
   changed_.wait(lock, [this] { return finishing_ == 0; });
   if (unfinished_ == 0) return false;
   // What had a checksum mismatch is left to its next reader.
-  for (Fetch* const fetch : std::exchange(again_, {})) {
-    const std::lock_guard of_block(fetch->block->mutex);
-    release(*fetch->block);
-  }
+  for (const Fetch* const fetch : std::exchange(again_, {})) release_failed(*fetch);
   loaded_ = &nothing;
   retries_ = false;
   is_alone_ = true;
-  kept_self_ = self;
-  keep(object_.shared_from_this(), std::move(share));
-  object_.barrier.enter_again();
+  outlive(share);
   waits_ = false;
   const bool wants_help = !ready_.empty();
   lock.unlock();
@@ -86,7 +91,9 @@ bool LoadOperation::go_on_alone(ByteBudget::Share& share) {
 void LoadOperation::start() {
   if (fetches_.empty()) return end();
   kept_self_ = shared_from_this();
-  begin(false);
+  std::vector<Fetch*> fetches;
+  for (const std::unique_ptr<Fetch>& fetch : fetches_) fetches.push_back(fetch.get());
+  begin(fetches, false);
 }
 
 // The last step of an operation without a waiting caller. Releases what keep() kept, the share of the budget last.
@@ -140,8 +147,13 @@ Status LoadOperation::look_up(Fetch& fetch, bool fresh) {
   return {};
 }
 
+std::uint64_t LoadOperation::avoided_disks(const Fetch& fetch) const {
+  return core_.absent_disks.load(std::memory_order_relaxed) | zeroed_disks_ | fetch.failed_disks | fetch.late_disks |
+         core_.late_disks.mask();
+}
+
 bool LoadOperation::is_good(const Fetch& fetch, const format::Runs& piece) const {
-  const std::uint64_t away = core_.absent_disks.load(std::memory_order_relaxed) | zeroed_disks_ | fetch.failed_disks;
+  const std::uint64_t away = avoided_disks(fetch);
   const auto& bad = fetch.bad_pieces;
   return (StoredExtent::disks_of(piece) & away) == 0 && std::find(bad.begin(), bad.end(), piece.front()) == bad.end();
 }
@@ -202,11 +214,11 @@ void LoadOperation::add_cell(Fetch& fetch, std::vector<Choice>& choices, std::ve
   }
 }
 
-void LoadOperation::prefer_pieces() {
+void LoadOperation::prefer_pieces(const std::vector<Fetch*>& fetches) {
   std::vector<Choice> choices;
   std::vector<PieceToRead> pieces;
   std::deque<format::CellPart> parts;
-  for (const std::unique_ptr<Fetch>& fetch : fetches_) {
+  for (Fetch* const fetch : fetches) {
     if (!fetch->status.ok() || fetch->tries > 0) continue;
     if (object_.is_image())
       add_extent(*fetch, choices, pieces);
@@ -214,7 +226,8 @@ void LoadOperation::prefer_pieces() {
       add_cell(*fetch, choices, pieces, parts);
   }
   if (choices.empty()) return;
-  const std::uint64_t absent = core_.absent_disks.load(std::memory_order_relaxed) | core_.zeroed_disks;
+  const std::uint64_t absent =
+      core_.absent_disks.load(std::memory_order_relaxed) | core_.zeroed_disks | core_.late_disks.mask();
   const std::int64_t now_ns = device::ReadPace::now_ns();
   std::vector<DiskToRead> disks;
   std::vector<std::optional<double>> paces;
@@ -258,70 +271,100 @@ void LoadOperation::note_failure(Fetch& fetch, const Error& error) {
   ++fetch.tries;
 }
 
-void LoadOperation::begin(bool fresh) {
-  std::vector<Segment> segments;
+void LoadOperation::begin(const std::vector<Fetch*>& fetches, bool fresh) {
+  const std::shared_ptr<LoadOperation> self = shared_from_this();  // it may end with the last submission
+  urgency_ = device::urgency();
   {
     const std::lock_guard lock(mutex_);
-    unfinished_ = fetches_.size();
+    unfinished_ = fetches.size();
+    submitting_ = true;
   }
-  for (std::uint32_t i = 0; i < fetches_.size(); ++i) {
-    Fetch& fetch = *fetches_[i];
-    fetch.pending = 0;
-    fetch.status = look_up(fetch, fresh);
+  std::size_t choices = 0;
+  for (Fetch* const fetch : fetches) {
+    fetch->late_disks = 0;
+    fetch->status = look_up(*fetch, fresh);
+    if (fetch->status.ok() && has_choice(*fetch)) ++choices;
   }
-  prefer_pieces();
-  for (std::uint32_t i = 0; i < fetches_.size(); ++i) {
-    if (!fetches_[i]->status.ok()) continue;
-    choose_piece(*fetches_[i]);
-    choose_parts(*fetches_[i]);
-    prepare(i, segments);
+  prefer_pieces(fetches);
+  for (Fetch* const fetch : fetches) {
+    if (!fetch->status.ok()) continue;
+    choose_piece(*fetch);
+    choose_parts(*fetch);
   }
-  requests_ = merge_segments(segments, core_.options.largest_request_bytes);
-  pending_.clear();
-  for (Request& request : requests_) {
-    Pending& pending = pending_.emplace_back();
-    pending.operation = this;
-    pending.request = pending_.size() - 1;
-    pending.io.offset = request.offset;
-    pending.io.buffers = std::move(request.buffers);
-    pending.io.done = &LoadOperation::completed;
-    pending.io.context = &pending;
-    for (const std::uint32_t owner : request.owners) ++fetches_[owner]->pending;
-  }
-  const std::shared_ptr<LoadOperation> self = shared_from_this();
-  std::size_t at_once = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    for (const std::unique_ptr<Fetch>& fetch : fetches_)
-      if (fetch->pending == 0) ready_.push_back(fetch.get());
-    at_once = ready_.size();
-  }
-  if (at_once > 0 && !waits_) core_.tasks.post([self] { self->help(); });
-  // After the last submission an operation without a waiting caller may have ended.
-  const std::size_t count = requests_.size();
-  for (std::size_t i = 0; i < count;) {
-    const std::uint16_t disk = requests_[i].disk;
-    std::vector<device::Io*> batch;
-    for (; i < count && requests_[i].disk == disk; ++i) batch.push_back(&pending_[i].io);
-    core_.store.disk(disk).submit(batch);
-  }
+  if (choices > 0) core_.hedges.earn(choices);
+  submit(fetches, choices > 0);
 }
 
-void LoadOperation::prepare(std::uint32_t number, std::vector<Segment>& segments) {
-  Fetch& fetch = *fetches_[number];
+void LoadOperation::submit(const std::vector<Fetch*>& fetches, bool watched) {
+  std::vector<Segment> segments;
+  for (std::uint32_t i = 0; i < fetches.size(); ++i)
+    if (fetches[i]->status.ok()) prepare(*fetches[i], i, segments);
+  std::vector<Request> requests = merge_segments(segments, core_.options.largest_request_bytes);
+  const std::int64_t now_ns = watched ? device::ReadPace::now_ns() : 0;
+  std::int64_t first_late_ns = INT64_MAX;
+  struct Batch {
+    std::uint16_t disk;
+    std::vector<device::Io*> requests;
+    double queued_bytes = 0;
+  };
+  std::vector<Batch> batches;
+  const std::shared_ptr<LoadOperation> self = shared_from_this();
+  bool wants_help = false;
+  {
+    const std::lock_guard lock(mutex_);
+    for (Request& request : requests) {
+      if (batches.empty() || batches.back().disk != request.disk) {
+        batches.push_back({request.disk, {}});
+        if (const device::DiskCounters* const counters = core_.store.disk(request.disk).counters())
+          batches.back().queued_bytes =
+              static_cast<double>(counters->waiting_bytes.load(std::memory_order_relaxed) +
+                                  device::kRequestBytes * counters->waiting.load(std::memory_order_relaxed));
+      }
+      Batch& batch = batches.back();
+      Pending& pending = pending_.emplace_back();
+      pending.operation = this;
+      pending.disk = request.disk;
+      pending.io.offset = request.offset;
+      pending.io.buffers = std::move(request.buffers);
+      pending.io.done = &LoadOperation::completed;
+      pending.io.context = &pending;
+      for (const std::uint32_t owner : request.owners) {
+        pending.owners.push_back(fetches[owner]);
+        ++fetches[owner]->pending;
+      }
+      batch.requests.push_back(&pending.io);
+      if (!watched) continue;
+      for (const MutableBytes& buffer : pending.io.buffers) batch.queued_bytes += static_cast<double>(buffer.size());
+      batch.queued_bytes += static_cast<double>(device::kRequestBytes);
+      const device::DiskCounters* const counters = core_.store.disk(request.disk).counters();
+      pending.late_ns =
+          now_ns + device::late_after_ns(batch.queued_bytes,
+                                         counters == nullptr ? std::nullopt : counters->pace.ns_per_byte(now_ns));
+      first_late_ns = std::min(first_late_ns, pending.late_ns);
+    }
+    for (Fetch* const fetch : fetches)
+      if (fetch->pending == 0) ready_.push_back(fetch);
+    wants_help = !ready_.empty() && !waits_;
+    submitting_ = false;
+  }
+  if (first_late_ns != INT64_MAX) core_.late_loads.watch(weak_from_this(), first_late_ns);
+  if (wants_help) core_.tasks.post([self] { self->help(); });
+  for (const Batch& batch : batches) core_.store.disk(batch.disk).submit(batch.requests);
+}
+
+void LoadOperation::prepare(Fetch& fetch, std::uint32_t number, std::vector<Segment>& segments) {
   if (fetch.inline_bytes) return;
-  if (!object_.is_image()) return prepare_cell(number, segments);
-  if (!fetch.extent.parts.empty()) prepare_strips(number, segments);
+  if (!object_.is_image()) return prepare_cell(fetch, number, segments);
+  if (!fetch.extent.parts.empty()) prepare_strips(fetch, number, segments);
   if (fetch.extent.is_hole()) return;
-  if (object_.is_raw()) return prepare_raw(number, segments);
+  if (object_.is_raw()) return prepare_raw(fetch, number, segments);
   if (!fetch.extent.has_record()) return;
   const std::size_t bytes = align_up(fetch.extent.record.stored_bytes, device::kAlignment);
   fetch.stored = core_.cache.acquire(bytes, fetch.as_frame ? Use::kLasting : Use::kBrief);
   append_segments(fetch.extent.record.runs, object_.block_size, 0, bytes, fetch.stored.data(), number, segments);
 }
 
-void LoadOperation::prepare_raw(std::uint32_t number, std::vector<Segment>& segments) {
-  Fetch& fetch = *fetches_[number];
+void LoadOperation::prepare_raw(Fetch& fetch, std::uint32_t number, std::vector<Segment>& segments) {
   choose_target(fetch, object_.capacity_bytes);
   for (const std::uint32_t part : fetch.parts) {
     const ByteRanges::Range range = part_range(part);
@@ -334,8 +377,7 @@ void LoadOperation::prepare_raw(std::uint32_t number, std::vector<Segment>& segm
 }
 
 // The blocks of its strips that hold bytes of the parts to load.
-void LoadOperation::prepare_strips(std::uint32_t number, std::vector<Segment>& segments) {
-  Fetch& fetch = *fetches_[number];
+void LoadOperation::prepare_strips(Fetch& fetch, std::uint32_t number, std::vector<Segment>& segments) {
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < fetch.extent.parts.size(); ++i) {
     const StripPart& part = fetch.extent.parts[i];
@@ -370,7 +412,7 @@ void LoadOperation::prepare_strips(std::uint32_t number, std::vector<Segment>& s
 std::optional<format::BlockPlace> LoadOperation::choose_block(const Fetch& fetch, unsigned block) const {
   const std::optional<format::BlockPlace> first = fetch.cell.first.find(block), copy = fetch.cell.copy.find(block);
   if (!first || !copy) return first;
-  const std::uint64_t away = core_.absent_disks.load(std::memory_order_relaxed) | zeroed_disks_ | fetch.failed_disks;
+  const std::uint64_t away = avoided_disks(fetch);
   const auto is_good = [&](const format::BlockPlace& place, std::uint32_t bad) {
     return (bad >> block & 1) == 0 && (away >> place.address.disk & 1) == 0;
   };
@@ -380,8 +422,7 @@ std::optional<format::BlockPlace> LoadOperation::choose_block(const Fetch& fetch
   return copy_good || is_zeroed(first->address.disk) ? copy : first;
 }
 
-void LoadOperation::prepare_cell(std::uint32_t number, std::vector<Segment>& segments) {
-  Fetch& fetch = *fetches_[number];
+void LoadOperation::prepare_cell(Fetch& fetch, std::uint32_t number, std::vector<Segment>& segments) {
   std::size_t needed = 0;
   for (const std::uint32_t part : fetch.parts)
     if (fetch.cell.first.find(part)) needed = (std::size_t{part} + 1) * object_.block_size;
@@ -423,8 +464,13 @@ void LoadOperation::choose_sparse(const Fetch& fetch, CacheBlock& block) const {
 
 void LoadOperation::choose_target(Fetch& fetch, std::size_t bytes) {
   CacheBlock& block = *fetch.block;
-  const std::lock_guard lock(block.mutex);
   const std::size_t size = object_.is_image() ? object_.capacity_bytes : cell_buffer_bytes(object_, bytes);
+  if (fetch.stands_in) {
+    fetch.direct = false;
+    fetch.stored = core_.cache.acquire(size, Use::kBrief);
+    return;
+  }
+  const std::lock_guard lock(block.mutex);
   if (object_.is_raw()) choose_sparse(fetch, block);
   if (block.buffer.size() < size) {
     BufferRef larger = core_.cache.acquire(size);
@@ -441,25 +487,37 @@ void LoadOperation::choose_target(Fetch& fetch, std::size_t bytes) {
 }
 
 void LoadOperation::completed(device::Io& io) {
-  const auto* const pending = static_cast<const Pending*>(io.context);
-  pending->operation->arrived(pending->request, io.status);
+  auto* const pending = static_cast<Pending*>(io.context);
+  pending->operation->arrived(*pending, io.status);
 }
 
-void LoadOperation::arrived(std::size_t request, const Status& status) {
+void LoadOperation::arrived(Pending& request, const Status& status) {
   const std::shared_ptr<LoadOperation> self = shared_from_this();
-  bool wants_help = false;
+  bool wants_help = false, over = false;
+  std::vector<BufferRef> left;  // of fetches that were given up
   {
     const std::lock_guard lock(mutex_);
-    for (const std::uint32_t owner : requests_[request].owners) {
-      Fetch& fetch = *fetches_[owner];
-      if (!status.ok() && fetch.status.ok()) fetch.status = status.error();
-      if (!status.ok()) fetch.failed_disks |= std::uint64_t{1} << requests_[request].disk;
-      if (--fetch.pending == 0) ready_.push_back(&fetch);
+    request.ended = true;
+    if (request.is_late) core_.late_disks.end(request.disk);
+    for (Fetch* const fetch : request.owners) {
+      if (!status.ok() && fetch->status.ok()) fetch->status = status.error();
+      if (!status.ok()) fetch->failed_disks |= std::uint64_t{1} << request.disk;
+      if (--fetch->pending > 0) continue;
+      if (!fetch->given_up) {
+        ready_.push_back(fetch);
+        continue;
+      }
+      left.push_back(std::move(fetch->stored));
+      left.push_back(std::move(fetch->strips));
+      --late_;
+      over = late_ == 0 && unfinished_ == 0 && !waits_;
     }
     wants_help = !ready_.empty() && (!waits_ || ready_.size() > 1);
     changed_.notify_one();
   }
+  left.clear();
   if (wants_help) core_.tasks.post([self] { self->help(); });
+  if (over) end();
 }
 
 void LoadOperation::help() {
@@ -474,7 +532,7 @@ void LoadOperation::help() {
     if (--finishing_ == 0 && leaving_) changed_.notify_all();
     if (--unfinished_ > 0) continue;
     changed_.notify_all();
-    const bool over = !waits_;
+    const bool over = !waits_ && late_ == 0;
     lock.unlock();
     if (over) end();
     return;

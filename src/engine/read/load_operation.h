@@ -8,7 +8,9 @@
 #include <mutex>
 #include <vector>
 
+#include "device/urgency.h"
 #include "engine/core.h"
+#include "engine/late_loads.h"
 #include "engine/read/piece_choice.h"
 #include "engine/read/want.h"
 #include "engine/requests.h"
@@ -34,6 +36,11 @@ struct Fetch {
   std::uint64_t failed_disks = 0;  // guarded by the operation
   std::vector<store::Run> bad_pieces;
   std::uint32_t bad_first = 0, bad_copy = 0;
+  // It stands in for one whose requests are late. The disks in this mask are passed by; and these still fill the buffer
+  // of the cache block, which must not see them.
+  std::uint64_t late_disks = 0;
+  bool stands_in = false;
+  bool given_up = false;  // another one stands in for it; guarded by the operation
 
   // Found in the tree:
   MappedExtent extent;
@@ -57,27 +64,41 @@ struct Fetch {
 // on the decoding threads. After a checksum mismatch the operation looks the record up again and reads once more,
 // because the extent may have moved meanwhile. A second mismatch is damage. Of an extent or block with a second copy
 // that copy is read whose disk is idle first, after any error the other one, and then the first one once more; what has
-// failed is repaired in the background. run() waits. start() does not wait; keep() then holds all that must outlive the
-// caller, the barrier included. A caller of run() that is stopped leaves, and the operation continues as after start():
-// the disks still fill its memory.
-class LoadOperation : public std::enable_shared_from_this<LoadOperation> {
+// failed is repaired in the background. A piece whose disk is late is read from the other disk as well, and what the
+// late one brings is not used (hedging.h). run() waits. start() does not wait; keep() then holds all that must outlive
+// the caller, the barrier included. A caller of run() that is stopped leaves, and the operation continues as after
+// start(): the disks still fill its memory. So it does after run() where requests are late.
+class LoadOperation final : public WatchedLoad, public std::enable_shared_from_this<LoadOperation> {
  public:
   LoadOperation(Core& core, OpenObject& object, const Loaded* loaded);
   LoadOperation(const LoadOperation&) = delete;
   LoadOperation& operator=(const LoadOperation&) = delete;
-  ~LoadOperation() = default;
+  ~LoadOperation() override = default;
 
   void add(std::unique_ptr<Fetch> fetch) { fetches_.push_back(std::move(fetch)); }
   // The caller is inside the barrier. kCancelled: `stop` ended the wait, and the operation has taken `share`; nothing
-  // is passed to `loaded` any more.
+  // is passed to `loaded` any more. Where requests are late at the end it has taken `share`, too.
   Status run(const Stop& stop, ByteBudget::Share& share);
   void keep(const std::shared_ptr<OpenObject>& object, ByteBudget::Share share);
   void start();
+  // Reads what is late from other disks.
+  std::optional<std::int64_t> help_late(std::int64_t now_ns) override;
 
  private:
   // Looks records up and submits requests. Completions may come at once.
-  void begin(bool fresh);
+  void begin(const std::vector<Fetch*>& fetches, bool fresh);
+  // Of fetches whose pieces are chosen. `watched`: what is late may be read elsewhere.
+  void submit(const std::vector<Fetch*>& fetches, bool watched);
+  // Another piece is on a disk that is there.
+  bool has_choice(const Fetch& fetch) const;
+  // A fetch of the same bytes that passes these disks by. Null: no other disk has them.
+  std::unique_ptr<Fetch> elsewhere(const Fetch& fetch, std::uint64_t late_disks) const;
+  std::uint64_t disks_to_read(const Fetch& fetch) const;
+  // All that outlives the caller of run().
+  void outlive(ByteBudget::Share& share);
   Status look_up(Fetch& fetch, bool fresh);
+  // Disks that are passed by where another one has the bytes.
+  std::uint64_t avoided_disks(const Fetch& fetch) const;
   // Not known to be bad or away.
   bool is_good(const Fetch& fetch, const format::Runs& piece) const;
   // Lets the record name the piece that is to be read: what is preferred, unless it is not good, and the other one is.
@@ -87,7 +108,7 @@ class LoadOperation : public std::enable_shared_from_this<LoadOperation> {
   void choose_parts(Fetch& fetch) const;
   void forget_zeroed(format::StoredExtent& record) const;
   // Of all first tries: prefers pieces on the disks that are idle first.
-  void prefer_pieces();
+  void prefer_pieces(const std::vector<Fetch*>& fetches);
   // What there is to choose from: the extent, or the blocks of the cell that lie together in both pieces.
   struct Choice {
     Fetch* fetch = nullptr;
@@ -103,10 +124,10 @@ class LoadOperation : public std::enable_shared_from_this<LoadOperation> {
   // Can another try succeed?
   bool may_retry(const Fetch& fetch, const Error& error) const;
   void note_failure(Fetch& fetch, const Error& error);
-  void prepare(std::uint32_t number, std::vector<Segment>& segments);
-  void prepare_raw(std::uint32_t number, std::vector<Segment>& segments);
-  void prepare_strips(std::uint32_t number, std::vector<Segment>& segments);
-  void prepare_cell(std::uint32_t number, std::vector<Segment>& segments);
+  void prepare(Fetch& fetch, std::uint32_t number, std::vector<Segment>& segments);
+  void prepare_raw(Fetch& fetch, std::uint32_t number, std::vector<Segment>& segments);
+  void prepare_strips(Fetch& fetch, std::uint32_t number, std::vector<Segment>& segments);
+  void prepare_cell(Fetch& fetch, std::uint32_t number, std::vector<Segment>& segments);
   // The piece of a file's block that is to be read: what is preferred, unless it is known to be bad or away. Absent: a
   // hole.
   std::optional<format::BlockPlace> choose_block(const Fetch& fetch, unsigned block) const;
@@ -115,7 +136,8 @@ class LoadOperation : public std::enable_shared_from_this<LoadOperation> {
   void choose_target(Fetch& fetch, std::size_t bytes);
   void choose_sparse(const Fetch& fetch, CacheBlock& block) const;
   static void completed(device::Io& io);
-  void arrived(std::size_t request, const Status& status);
+  struct Pending;
+  void arrived(Pending& request, const Status& status);
   void help();
   // False: `stop` ended the wait.
   bool help_until_done(const Stop& stop);
@@ -138,6 +160,10 @@ class LoadOperation : public std::enable_shared_from_this<LoadOperation> {
   ByteRanges::Range part_range(std::uint32_t part) const;
   Error damage(const Fetch& fetch, const std::string& what) const;
   static void release(CacheBlock& block);
+  // What came of a fetch that failed.
+  void release_failed(const Fetch& fetch) const;
+  // With the mutex of the cache block of a fetch that stands in.
+  void leave_buffer(CacheBlock& block) const;
   void end();
 
   bool is_zeroed(unsigned disk) const { return disk < MDFS_MAX_DISKS && (zeroed_disks_ >> disk & 1) != 0; }
@@ -149,14 +175,18 @@ class LoadOperation : public std::enable_shared_from_this<LoadOperation> {
   ByteBudget::Share kept_share_;
   std::shared_ptr<OpenObject> kept_object_;
   std::shared_ptr<LoadOperation> kept_self_;
+  device::Urgency urgency_;  // of the thread that began
   std::vector<std::unique_ptr<Fetch>> fetches_;
-  std::vector<Request> requests_;
   struct Pending {
     device::Io io;
     LoadOperation* operation = nullptr;
-    std::size_t request = 0;
+    std::uint16_t disk = 0;
+    std::vector<Fetch*> owners;
+    std::int64_t late_ns = INT64_MAX;  // from here on
+    bool ended = false;                // guarded by the operation, as the next one
+    bool is_late = false;              // counted by Core::late_disks
   };
-  std::deque<Pending> pending_;  // of requests_, in order
+  std::deque<Pending> pending_;  // of all tries; grows while nothing of the operation is unfinished, or with the mutex
   bool waits_ = false;           // a caller helps, and waits
   bool retries_ = false;         // a caller waits, who begins further tries
   bool is_alone_ = false;        // the caller has left
@@ -165,6 +195,8 @@ class LoadOperation : public std::enable_shared_from_this<LoadOperation> {
   std::condition_variable changed_;
   std::deque<Fetch*> ready_;
   std::size_t unfinished_ = 0;
+  std::size_t late_ = 0;       // fetches given up, whose requests have not ended
+  bool submitting_ = false;    // begin() is at work
   std::size_t finishing_ = 0;  // at work in finish(), which may call `loaded`
   bool leaving_ = false;       // the caller waits for them to end
   std::vector<Fetch*> again_;  // are tried once more

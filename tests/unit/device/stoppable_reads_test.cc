@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <optional>
 #include <thread>
 
@@ -55,6 +56,19 @@ TEST_F(StoppableReadsTest, AllReadsComeWithTheirBytesInTheirOrder) {
   ASSERT_EQ(done.reads.size(), 3u);
   EXPECT_TRUE(is_of(done.reads[0], 3) && is_of(done.reads[1], 1) && is_of(done.reads[2], 7));
   EXPECT_TRUE(reads.read({}).reads.empty());
+}
+
+TEST_F(StoppableReadsTest, APatienceThatIsOverLeavesTheReadsThatHaveNotEnded) {
+  StoppableReads reads;
+  stick(2);
+  const auto done = reads.read(blocks({1, 2}), std::chrono::milliseconds(20));
+  EXPECT_TRUE(is_of(done.reads[0], 1));
+  ASSERT_FALSE(done.reads[1].status.ok());
+  EXPECT_EQ(done.reads[1].status.error().code, Errc::kBusy);
+  const auto at_once = reads.read(blocks({3}), std::chrono::hours(1));
+  EXPECT_TRUE(is_of(at_once.reads[0], 3));
+  disk_.work_again();
+  disk_.release();
 }
 
 TEST_F(StoppableReadsTest, AnErrorIsThatOfItsReadAlone) {
