@@ -334,7 +334,9 @@ int run(int argc, char** argv) {
                  "Use about this much memory, such as 1G (default: a quarter of the machine's)");
   app.add_flag("--json", options.json, "Print the report as JSON");
   auto* list = app.add_flag("--list-commits", options.list_commits,
-                            "List the commits on the disks, and check each; change nothing");
+                            "List the commits on the disks, and check each; change nothing")
+                   ->excludes(preen)
+                   ->excludes(yes);
   app.add_option("--rollback", options.rollback,
                  "Check this older commit; with -p or -y, make it the newest and discard later ones")
       ->type_name("GENERATION")

@@ -7,6 +7,8 @@
 #include <atomic>
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "device/read_pace.h"
 #include "mdfs/ondisk.h"
@@ -19,6 +21,16 @@ inline constexpr std::int64_t kLeastLateNs = 60'000'000;
 inline constexpr double kLateTimes = 6;
 // Of a disk of which nothing is known: a magnetic one, by what a request counts for.
 inline constexpr double kUnknownNsPerByte = 9e6 / static_cast<double>(kRequestBytes);
+
+// The usual paces of disks, by what is seen of them now: of one that is slow that of the others (slowness()). A disk
+// that stops would otherwise soon be as slow as ever.
+inline std::vector<std::optional<double>> usual_paces(std::span<const std::optional<double>> ns_per_byte) {
+  std::vector<std::optional<double>> usual(ns_per_byte.begin(), ns_per_byte.end());
+  const std::vector<double> slow = slowness(ns_per_byte);
+  for (std::size_t disk = 0; disk < usual.size(); ++disk)
+    if (usual[disk]) *usual[disk] /= slow[disk];
+  return usual;
+}
 
 // From its submission on. `queued_bytes`: what the disk has to move until the request has ended, requests counted as
 // kRequestBytes each.

@@ -35,6 +35,7 @@ struct Core {
         extent_map(the_store),
         loads(std::min(the_options.cache_bytes / 4, kMostLoads)),
         reserved_loads(std::clamp(the_options.cache_bytes / 8, kLeastReservedLoads, kMostLoads)),
+        late_bytes(std::clamp(the_options.cache_bytes / 8, kLeastReservedLoads, kMostLoads)),
         writes(std::min(the_options.cache_bytes / 8, kMostWrites)),
         encoding(the_options.cache_bytes),
         relocations(the_store),
@@ -70,6 +71,7 @@ struct Core {
   ExtentMap extent_map;
   ByteBudget loads;
   ByteBudget reserved_loads;  // of threads whose requests come before all others (device/urgency.h)
+  ByteBudget late_bytes;      // that late requests still fill, after their loads; more of them counts as loads
   ByteBudget writes;          // for cache blocks that writers are about to make dirty
   EncodingBudgets encoding;
   std::atomic<std::uint64_t> dirty_bytes{0};

@@ -37,6 +37,7 @@ struct Engine::Parts {
     core.background.drain();
     core.loads.wait_until_idle();
     core.reserved_loads.wait_until_idle();
+    core.late_bytes.wait_until_idle();
   }
   Parts(const Parts&) = delete;
   Parts& operator=(const Parts&) = delete;

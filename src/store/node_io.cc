@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "device/disk_counters.h"
@@ -53,21 +52,25 @@ std::size_t NodeIo::first_choice(const format::Pointer& pointer, std::int64_t no
   return first;
 }
 
-std::optional<std::chrono::nanoseconds> NodeIo::patience(std::span<const device::StoppableReads::Wanted> reads,
+std::optional<std::chrono::nanoseconds> NodeIo::patience(std::span<const format::Address> addresses,
                                                          std::int64_t now_ns) const {
   if (!hedges_.has_any()) return std::nullopt;
-  std::map<device::Disk*, double> queued_bytes;
-  for (const device::StoppableReads::Wanted& read : reads)
-    queued_bytes[read.disk] += static_cast<double>(read.bytes + device::kRequestBytes);
+  std::vector<std::optional<double>> paces(disks_.size());
+  std::vector<double> queued_bytes(disks_.size());
+  for (std::size_t disk = 0; disk < disks_.size(); ++disk) {
+    const device::DiskCounters* const counters = disks_[disk]->counters();
+    if (counters == nullptr) continue;
+    paces[disk] = counters->pace.ns_per_byte(now_ns);
+    queued_bytes[disk] = static_cast<double>(counters->waiting_bytes.load(std::memory_order_relaxed) +
+                                             device::kRequestBytes * counters->waiting.load(std::memory_order_relaxed));
+  }
+  const std::vector<std::optional<double>> usual = device::usual_paces(paces);
   std::int64_t longest_ns = 0;
-  for (auto& [disk, bytes] : queued_bytes) {
-    std::optional<double> pace;
-    if (const device::DiskCounters* const counters = disk->counters()) {
-      bytes += static_cast<double>(counters->waiting_bytes.load(std::memory_order_relaxed) +
-                                   device::kRequestBytes * counters->waiting.load(std::memory_order_relaxed));
-      pace = counters->pace.ns_per_byte(now_ns);
-    }
-    longest_ns = std::max(longest_ns, device::late_after_ns(bytes, pace));
+  for (const format::Address& address : addresses) {
+    const std::uint16_t disk = address.disk;
+    if (disk >= disks_.size()) continue;
+    queued_bytes[disk] += static_cast<double>(MDFS_NODE_SIZE + device::kRequestBytes);
+    longest_ns = std::max(longest_ns, device::late_after_ns(queued_bytes[disk], usual[disk]));
   }
   return std::chrono::nanoseconds(longest_ns);
 }
@@ -76,13 +79,14 @@ std::vector<Result<ConstNodePtr>> NodeIo::load(std::span<const NodeWanted> wante
   const std::int64_t now_ns = device::ReadPace::now_ns();
   std::vector<device::StoppableReads::Wanted> reads;
   std::vector<std::size_t> choices;
+  std::vector<format::Address> addresses;
   for (const NodeWanted& one : wanted) {
     choices.push_back(first_choice(one.pointer, now_ns));
-    const format::Address& address = one.pointer.address[choices.back()];
+    const format::Address& address = addresses.emplace_back(one.pointer.address[choices.back()]);
     if (device::Disk* disk = disk_of(address)) reads.push_back({disk, byte_offset(address), MDFS_NODE_SIZE});
   }
   hedges_.earn(reads.size());
-  const device::StoppableReads::Done done = reads_.read(reads, patience(reads, now_ns));
+  const device::StoppableReads::Done done = reads_.read(reads, patience(addresses, now_ns));
 
   std::vector<Result<ConstNodePtr>> nodes;
   auto read = done.reads.begin();
@@ -132,7 +136,7 @@ Result<ConstNodePtr> NodeIo::load_from_others(const NodeWanted& wanted, std::siz
     device::Disk* disk = disk_of(address);
     if (disk == nullptr) return std::nullopt;
     const device::StoppableReads::Wanted read{disk, byte_offset(address), MDFS_NODE_SIZE};
-    const auto patient = waits ? std::nullopt : patience({&read, 1}, device::ReadPace::now_ns());
+    const auto patient = waits ? std::nullopt : patience({&address, 1}, device::ReadPace::now_ns());
     const device::StoppableReads::Done done = reads_.read({&read, 1}, patient);
     auto node = check(wanted, done.reads[0].status, done.reads[0].bytes);
     if (!node.ok() && node.error().code == Errc::kCancelled) return node;

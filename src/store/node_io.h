@@ -63,7 +63,7 @@ class NodeIo {
   std::size_t first_choice(const format::Pointer& pointer, std::int64_t now_ns) const;
   bool is_late(const format::Address& address, std::int64_t now_ns) const;
   // Until other copies are asked; absent: they are not.
-  std::optional<std::chrono::nanoseconds> patience(std::span<const device::StoppableReads::Wanted> reads,
+  std::optional<std::chrono::nanoseconds> patience(std::span<const format::Address> addresses,
                                                    std::int64_t now_ns) const;
   Result<ConstNodePtr> check(const NodeWanted& wanted, const Status& read, ConstBytes bytes) const;
   Result<ConstNodePtr> load_from_others(const NodeWanted& wanted, std::size_t tried, const Error& first_error);

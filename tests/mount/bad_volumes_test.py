@@ -185,6 +185,13 @@ class Volumes(Refusing, MountTest):
                     if done.returncode == 8:
                         self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
 
+    def test_a_list_of_commits_and_a_repair_are_not_asked_for_together(self):
+        for repair in ("-y", "-p"):
+            done = subprocess.run([MDFSCK, "--list-commits", repair, self.members[0]], capture_output=True, text=True,
+                                  timeout=60, check=False)
+            self.assertEqual(done.returncode, 16, done.stdout)
+            self.assertIn("excludes", done.stderr)
+
     def test_no_name_of_a_volume_reaches_a_terminal_as_a_command_to_it(self):
         name = "\x1b]0;title\x07\x9b31m\n\u202egnp.exe\u2028"
         for member in self.members:

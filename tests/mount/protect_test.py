@@ -264,6 +264,12 @@ class Protect(ProtectedVolume):
         for words in ([path], [path, "copies=3"]):
             done = subprocess.run([MDFS, "image", "protect", *words], capture_output=True, text=True, check=False)
             self.assertEqual(done.returncode, 2, done.stderr)
+        # A wrong name among right ones changes nothing.
+        done = subprocess.run([MDFS, "image", "protect", path, f"{self.volume.path}/absent", "copies=2"],
+                              capture_output=True, text=True, check=False)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("absent", done.stderr)
+        self.assertEqual(self.protection(path)["copies"], 1)
         alone = f"{self.volume.path}/alone"  # on one disk by its placement, with copies elsewhere
         run(MDFS, "image", "create", "--shape", "640x640", "--extent", "64x64", "--disks", "1", alone)
         run(MDFS, "image", "protect", alone, "copies=2")

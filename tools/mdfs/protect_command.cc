@@ -177,6 +177,8 @@ Status protect_command(const ProtectArguments& arguments) {
   MDFS_TRY_ASSIGN(const std::uint32_t copies, parse_setting(arguments.words.back()));
   MDFS_TRY_ASSIGN(const std::vector<std::string> paths,
                   all_paths({arguments.words.begin(), arguments.words.end() - 1}, arguments.recursive));
+  for (const std::string& path : arguments.words)  // nothing changes where a name is wrong
+    if (&path != &arguments.words.back()) MDFS_TRY(protect_path(path, copies, true));
   std::vector<Protected> all;
   bool any_file = false;
   for (const std::string& path : paths) {

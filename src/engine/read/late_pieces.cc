@@ -67,14 +67,14 @@ std::optional<std::int64_t> LoadOperation::help_late(std::int64_t now_ns) {
         continue;
       }
       for (Fetch* const fetch : request.owners)
-        if (!fetch->given_up && !fetch->stands_in) late[fetch] |= std::uint64_t{1} << request.disk;
+        if (!fetch->given_up) late[fetch] |= std::uint64_t{1} << request.disk;
       if (!std::exchange(request.is_late, true)) core_.late_disks.begin(request.disk);
     }
     for (const auto& [fetch, disks] : late) {
       std::unique_ptr<Fetch> other = elsewhere(*fetch, disks);
       if (!other) continue;
       if (!core_.hedges.spend()) {
-        next_ns = std::min(next_ns, now_ns + device::kLeastLateNs);
+        next_ns = std::min(next_ns, now_ns + device::kLeastLateNs);  // it may be made again then
         break;
       }
       fetch->given_up = true;
@@ -85,7 +85,7 @@ std::optional<std::int64_t> LoadOperation::help_late(std::int64_t now_ns) {
   }
   if (!others.empty()) {
     const device::UrgencyScope scope(urgency_);
-    submit(others, false);
+    submit(others, true);
   }
   return next_ns == INT64_MAX ? std::nullopt : std::optional(next_ns);
 }

@@ -52,14 +52,21 @@ Status LoadOperation::run(const Stop& stop, ByteBudget::Share& share) {
   }
   const std::lock_guard lock(mutex_);
   if (late_ > 0) {
-    std::size_t late_bytes = 0;
-    for (const std::unique_ptr<Fetch>& fetch : fetches_)
-      if (fetch->given_up && fetch->pending > 0) late_bytes += fetch->stored.size() + fetch->strips.size();
-    share.keep_at_most(late_bytes);
+    keep_late_bytes(share);
     outlive(share);
     waits_ = false;
   }
   return std::move(error_);
+}
+
+void LoadOperation::keep_late_bytes(ByteBudget::Share& share) const {
+  std::size_t bytes = 0;
+  for (const std::unique_ptr<Fetch>& fetch : fetches_)
+    if (fetch->given_up && fetch->pending > 0) bytes += fetch->stored.size() + fetch->strips.size();
+  if (ByteBudget::Share apart = core_.late_bytes.try_for(bytes))
+    share = std::move(apart);
+  else
+    share.keep_at_most(bytes);
 }
 
 void LoadOperation::outlive(ByteBudget::Share& share) {
@@ -148,8 +155,9 @@ Status LoadOperation::look_up(Fetch& fetch, bool fresh) {
 }
 
 std::uint64_t LoadOperation::avoided_disks(const Fetch& fetch) const {
+  // What stands in may be read from any disk but those that it stands in for.
   return core_.absent_disks.load(std::memory_order_relaxed) | zeroed_disks_ | fetch.failed_disks | fetch.late_disks |
-         core_.late_disks.mask();
+         (fetch.stands_in ? 0 : core_.late_disks.mask());
 }
 
 bool LoadOperation::is_good(const Fetch& fetch, const format::Runs& piece) const {
@@ -214,6 +222,22 @@ void LoadOperation::add_cell(Fetch& fetch, std::vector<Choice>& choices, std::ve
   }
 }
 
+std::vector<std::optional<double>> LoadOperation::paces(std::uint64_t without, std::int64_t now_ns) const {
+  std::vector<std::optional<double>> all(core_.store.disk_count());
+  for (unsigned disk = 0; disk < all.size(); ++disk)
+    if (const device::DiskCounters* const counters = core_.store.disk(disk).counters();
+        counters != nullptr && (disk >= MDFS_MAX_DISKS || (without >> disk & 1) == 0))
+      all[disk] = counters->pace.ns_per_byte(now_ns);
+  return all;
+}
+
+double LoadOperation::queued_bytes(unsigned disk) const {
+  const device::DiskCounters* const counters = core_.store.disk(disk).counters();
+  if (counters == nullptr) return 0;
+  return static_cast<double>(counters->waiting_bytes.load(std::memory_order_relaxed) +
+                             kRequestBytes * counters->waiting.load(std::memory_order_relaxed));
+}
+
 void LoadOperation::prefer_pieces(const std::vector<Fetch*>& fetches) {
   std::vector<Choice> choices;
   std::vector<PieceToRead> pieces;
@@ -228,20 +252,12 @@ void LoadOperation::prefer_pieces(const std::vector<Fetch*>& fetches) {
   if (choices.empty()) return;
   const std::uint64_t absent =
       core_.absent_disks.load(std::memory_order_relaxed) | core_.zeroed_disks | core_.late_disks.mask();
-  const std::int64_t now_ns = device::ReadPace::now_ns();
   std::vector<DiskToRead> disks;
-  std::vector<std::optional<double>> paces;
   for (unsigned disk = 0; disk < core_.store.disk_count(); ++disk) {
-    const device::DiskCounters* const counters = core_.store.disk(disk).counters();
-    const std::uint64_t bytes = counters == nullptr
-                                    ? 0
-                                    : counters->waiting_bytes.load(std::memory_order_relaxed) +
-                                          kRequestBytes * counters->waiting.load(std::memory_order_relaxed);
     const bool is_lost = disk < MDFS_MAX_DISKS && (absent >> disk & 1) != 0;
-    disks.push_back({is_lost ? std::numeric_limits<double>::infinity() : static_cast<double>(bytes), 1});
-    paces.push_back(counters == nullptr || is_lost ? std::nullopt : counters->pace.ns_per_byte(now_ns));
+    disks.push_back({is_lost ? std::numeric_limits<double>::infinity() : queued_bytes(disk), 1});
   }
-  const std::vector<double> slow = device::slowness(paces);
+  const std::vector<double> slow = device::slowness(paces(absent, device::ReadPace::now_ns()));
   for (std::size_t disk = 0; disk < disks.size(); ++disk) disks[disk].slowness = slow[disk];
   const std::vector<bool> chosen = choose_pieces(pieces, disks);
   for (std::size_t i = 0; i < choices.size(); ++i) {
@@ -301,6 +317,8 @@ void LoadOperation::submit(const std::vector<Fetch*>& fetches, bool watched) {
     if (fetches[i]->status.ok()) prepare(*fetches[i], i, segments);
   std::vector<Request> requests = merge_segments(segments, core_.options.largest_request_bytes);
   const std::int64_t now_ns = watched ? device::ReadPace::now_ns() : 0;
+  const std::vector<std::optional<double>> usual =
+      watched ? device::usual_paces(paces(0, now_ns)) : std::vector<std::optional<double>>();
   std::int64_t first_late_ns = INT64_MAX;
   struct Batch {
     std::uint16_t disk;
@@ -314,11 +332,7 @@ void LoadOperation::submit(const std::vector<Fetch*>& fetches, bool watched) {
     const std::lock_guard lock(mutex_);
     for (Request& request : requests) {
       if (batches.empty() || batches.back().disk != request.disk) {
-        batches.push_back({request.disk, {}});
-        if (const device::DiskCounters* const counters = core_.store.disk(request.disk).counters())
-          batches.back().queued_bytes =
-              static_cast<double>(counters->waiting_bytes.load(std::memory_order_relaxed) +
-                                  device::kRequestBytes * counters->waiting.load(std::memory_order_relaxed));
+        batches.push_back({request.disk, {}, queued_bytes(request.disk)});
       }
       Batch& batch = batches.back();
       Pending& pending = pending_.emplace_back();
@@ -336,10 +350,7 @@ void LoadOperation::submit(const std::vector<Fetch*>& fetches, bool watched) {
       if (!watched) continue;
       for (const MutableBytes& buffer : pending.io.buffers) batch.queued_bytes += static_cast<double>(buffer.size());
       batch.queued_bytes += static_cast<double>(device::kRequestBytes);
-      const device::DiskCounters* const counters = core_.store.disk(request.disk).counters();
-      pending.late_ns =
-          now_ns + device::late_after_ns(batch.queued_bytes,
-                                         counters == nullptr ? std::nullopt : counters->pace.ns_per_byte(now_ns));
+      pending.late_ns = now_ns + device::late_after_ns(batch.queued_bytes, usual[request.disk]);
       first_late_ns = std::min(first_late_ns, pending.late_ns);
     }
     for (Fetch* const fetch : fetches)
@@ -533,6 +544,7 @@ void LoadOperation::help() {
     if (--unfinished_ > 0) continue;
     changed_.notify_all();
     const bool over = !waits_ && late_ == 0;
+    if (!waits_ && !over) keep_late_bytes(kept_share_);
     lock.unlock();
     if (over) end();
     return;

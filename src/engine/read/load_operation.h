@@ -36,8 +36,8 @@ struct Fetch {
   std::uint64_t failed_disks = 0;  // guarded by the operation
   std::vector<store::Run> bad_pieces;
   std::uint32_t bad_first = 0, bad_copy = 0;
-  // It stands in for one whose requests are late. The disks in this mask are passed by; and these still fill the buffer
-  // of the cache block, which must not see them.
+  // It stands in for one whose requests to these disks are late, and still fill the buffer of the cache block, which
+  // must not see them. If its own are late, another one stands in for it in turn.
   std::uint64_t late_disks = 0;
   bool stands_in = false;
   bool given_up = false;  // another one stands in for it; guarded by the operation
@@ -94,6 +94,12 @@ class LoadOperation final : public WatchedLoad, public std::enable_shared_from_t
   // A fetch of the same bytes that passes these disks by. Null: no other disk has them.
   std::unique_ptr<Fetch> elsewhere(const Fetch& fetch, std::uint64_t late_disks) const;
   std::uint64_t disks_to_read(const Fetch& fetch) const;
+  // To be moved before a new request, requests counted as kRequestBytes each.
+  double queued_bytes(unsigned disk) const;
+  // Of each disk that is not in the mask.
+  std::vector<std::optional<double>> paces(std::uint64_t without, std::int64_t now_ns) const;
+  // With the mutex: all but what late requests fill is done.
+  void keep_late_bytes(ByteBudget::Share& share) const;
   // All that outlives the caller of run().
   void outlive(ByteBudget::Share& share);
   Status look_up(Fetch& fetch, bool fresh);

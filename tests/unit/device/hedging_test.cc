@@ -29,6 +29,16 @@ TEST(HedgingTest, OneRequestInTwentyIsMadeAgainAndSomeMoreAfterARest) {
   EXPECT_EQ(spent, HedgeBudget::kMostAtOnce);
 }
 
+TEST(HedgingTest, TheUsualPaceOfASlowDiskIsThatOfTheOthers) {
+  const std::vector<std::optional<double>> seen = {10, 12, 4000, std::nullopt, 11}, alone = {50, std::nullopt};
+  const auto usual = usual_paces(seen);
+  EXPECT_EQ(usual[0], 10);
+  EXPECT_EQ(usual[1], 12);
+  EXPECT_NEAR(*usual[2], 11, 1);
+  EXPECT_EQ(usual[3], std::nullopt);
+  EXPECT_EQ(usual_paces(alone), alone);
+}
+
 TEST(HedgingTest, ADiskIsLateUntilAllItsLateRequestsHaveEnded) {
   LateDisks late;
   EXPECT_EQ(late.mask(), 0u);

@@ -48,7 +48,7 @@ class LateNodesTest : public ::testing::Test {
   void hold(std::size_t disk) {
     faulty_[disk]->add({FaultKind::kStuck, device::Op::kRead, 0, UINT64_MAX, 0, Fault::kSticky});
   }
-  void let_go(std::size_t disk) {
+  void answer(std::size_t disk) {
     faulty_[disk]->work_again();
     faulty_[disk]->release();
   }
@@ -66,7 +66,7 @@ TEST_F(LateNodesTest, TheTreeIsReadWhileADiskDoesNotAnswer) {
     EXPECT_TRUE(read_all(*store) == model_);
     EXPECT_GT(faulty_[late]->stuck(), 0u);
     EXPECT_FALSE(store->dirty()) << "a copy that comes late is not a bad one";
-    let_go(late);
+    answer(late);
   }
 }
 
@@ -87,7 +87,7 @@ TEST_F(LateNodesTest, ADiskThatAnswersLaterIsWaitedForWhereTheOtherCopiesAreBad)
   while (read.wait_for(std::chrono::milliseconds(200)) == std::future_status::timeout) {
     EXPECT_GT(faulty_[0]->stuck(), 0u);
     faulty_[0]->release();
-    let_go(0);
+    answer(0);
   }
   EXPECT_GT(read.get(), 0u);
   for (FaultyDisk* disk : faulty_) disk->work_again();
