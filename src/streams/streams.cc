@@ -558,7 +558,8 @@ void Streams::run() {
     std::vector<Call> calls;
     std::int64_t until_ns = INT64_MAX;
     const std::optional<Job> job = choose_job(now_ns(), until_ns, calls);
-    if (job || !calls.empty()) changed_.notify_one();  // there may be a further one
+    const bool calls_back = !calls.empty();
+    if (job || calls_back) changed_.notify_one();  // there may be a further one
     call_without_lock(lock, calls);
     if (job) {
       lock.unlock();
@@ -569,6 +570,7 @@ void Streams::run() {
       call_without_lock(lock, calls);
       continue;
     }
+    if (calls_back) continue;  // a change made while the lock was released has woken no thread
     if (any_waits()) until_ns = std::min(until_ns, now_ns() + kPollNs);
     if (until_ns >= timer_ns_) {  // another thread wakes up earlier
       changed_.wait(lock);

@@ -7,12 +7,15 @@
 
 #include <chrono>
 #include <cstring>
+#include <functional>
 #include <future>
 #include <memory>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "device/read_pace.h"
 #include "memory_volume.h"
 #include "store/store.h"
 #include "views/level_view.h"
@@ -163,6 +166,34 @@ TEST_F(StreamsTest, ACallThatIsStoppedEndsAndTheStreamGoesOn) {
   EXPECT_EQ(last.error().code, Errc::kCancelled);
   ASSERT_TRUE(streams_->set_pace(id, 100, 1)->accepted);
   EXPECT_NE(take(id), UINT64_MAX);
+}
+
+// The thread that reads calls the answer. What is asked for within that call it must find itself.
+TEST_F(StreamsTest, AnAnswerAtTheEndMayGoBackAndAskForAFrame) {
+  StreamRequest asked = request(1000);
+  asked.drops = true;
+  asked.lookahead = 1;  // one thread
+  asked.unchecked = true;
+  const std::uint64_t id = open(asked);
+  const auto again = std::make_shared<std::promise<std::uint64_t>>();
+  bool went_back = false;
+  std::function<void(Result<std::optional<Delivered>>)> answer = [&, again](Result<std::optional<Delivered>> frame) {
+    if (!frame.ok() || (went_back && *frame)) return again->set_value(frame.ok() ? (*frame)->frame : UINT64_MAX);
+    if (*frame) {  // until the time of all the others is over
+      while (device::ReadPace::now_ns() < (*frame)->deadline_ns + std::int64_t{kFrames} * 1'000'000)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    } else {
+      went_back = true;
+      EXPECT_TRUE(streams_->seek(id, 0).ok());
+    }
+    streams_->next(id, {}, answer);
+  };
+  streams_->next(id, {}, answer);
+  auto frame = again->get_future();
+  const bool answered = frame.wait_for(std::chrono::minutes(1)) == std::future_status::ready;
+  if (!answered) streams_->close(id);  // it answers with an error
+  EXPECT_TRUE(answered) << "no thread reads the frame";
+  EXPECT_NE(frame.get(), UINT64_MAX);
 }
 
 TEST_F(StreamsTest, TheEndOfAllStreamsAnswersWhoWaits) {
