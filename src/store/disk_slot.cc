@@ -174,6 +174,8 @@ void DiskSlot::start_scheduled() {
   more_ = true;
   if (starting_) return;
   starting_ = true;
+  // The last request may end before the call that starts it does: detach() waits for this thread, too.
+  ++users_;
   while (std::exchange(more_, false)) {
     std::vector<device::Io*> batch;
     const std::int64_t now_ns = device::ReadPace::now_ns();
@@ -186,6 +188,7 @@ void DiskSlot::start_scheduled() {
     lock.lock();
   }
   starting_ = false;
+  --users_;
 }
 
 Status DiskSlot::check_usable() {

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/aligned_buffer.h"
@@ -174,6 +175,68 @@ TEST_F(ScheduledSlotTest, ManyThreadsGetAllTheirAnswers) {
   over = true;
   server.join();
   EXPECT_EQ(answered, kThreads * kEach);
+}
+
+// Ends all its requests within the call of submit() that brings the last one, and stays in that call for a while.
+class EagerDisk final : public device::Disk {
+ public:
+  struct Seen {
+    std::atomic<bool> destroyed{false}, destroyed_in_submit{false};
+  };
+  EagerDisk(std::size_t awaited, std::shared_ptr<Seen> seen) : awaited_(awaited), seen_(std::move(seen)) {}
+  ~EagerDisk() override { seen_->destroyed = true; }
+
+  const std::string& name() const override { return name_; }
+  std::uint64_t size_bytes() const override { return 64u << 20; }
+  bool writable() const override { return true; }
+  void submit(std::span<Io* const> batch) override {
+    std::vector<Io*> ending;
+    {
+      const std::lock_guard lock(mutex_);
+      held_.insert(held_.end(), batch.begin(), batch.end());
+      if (held_.size() == awaited_) ending.swap(held_);
+    }
+    if (ending.empty()) return;
+    const std::shared_ptr<Seen> seen = seen_;
+    for (Io* io : ending) {
+      io->status = {};
+      io->done(*io);
+    }
+    // From here on `this` may be gone.
+    for (int i = 0; i < 100 && !seen->destroyed; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    seen->destroyed_in_submit = seen->destroyed.load();
+  }
+
+ private:
+  const std::string name_ = "eager";
+  const std::size_t awaited_;
+  const std::shared_ptr<Seen> seen_;
+  std::mutex mutex_;  // guards held_
+  std::vector<Io*> held_;
+};
+
+TEST_F(ScheduledSlotTest, ADiskIsClosedOnlyAfterTheCallThatStartsItsLastRequests) {
+  constexpr unsigned kRequests = 2 * device::RequestSchedule::kLeastUnderWay;
+  const auto seen = std::make_shared<EagerDisk::Seen>();
+  DiskSlot slot("slot", std::make_unique<EagerDisk>(kRequests, seen));
+  slot.keep_schedule(true, 0);
+  for (std::uint64_t block = 0; block < kRequests; ++block) {
+    Io& io = ios_.emplace_back();
+    io.op = Op::kRead;
+    io.offset = block * 4096;
+    io.buffers = {buffer_.bytes()};
+    io.context = &ended_;
+    io.done = [](Io& done) { ++*static_cast<std::atomic<unsigned>*>(done.context); };
+    Io* const one = &io;
+    slot.submit({&one, 1});
+  }
+  EXPECT_EQ(ended_, 0u);
+  std::thread starter([&] { slot.keep_schedule(false, 0); });
+  while (ended_ < kRequests) std::this_thread::yield();
+  slot.detach();
+  starter.join();
+  EXPECT_TRUE(seen->destroyed);
+  EXPECT_FALSE(seen->destroyed_in_submit);
 }
 
 }  // namespace
