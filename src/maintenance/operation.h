@@ -9,6 +9,7 @@
 #include <span>
 #include <string_view>
 
+#include "base/background_pace.h"
 #include "base/result.h"
 #include "format/operation.h"
 #include "store/store.h"
@@ -45,7 +46,6 @@ class OperationRun {
   bool stopping() const { return stop_; }
   // Called within a long step, before each part of it. Waits while calls read data, kMostYieldNs at most.
   void yield() const;
-  static constexpr std::int64_t kMostYieldNs = 20'000'000;
   // Counts bytes read or written on disks against the budget.
   void spend(std::uint64_t bytes) { spent_bytes_ += bytes; }
   std::uint64_t spent_bytes() const { return spent_bytes_; }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/background_pace.h"
 #include "base/log.h"
 #include "format/inode.h"
 #include "maintenance/objects.h"
@@ -145,7 +146,7 @@ Status Protect::protect_some(OperationRun& run) {
   request.copies = image_->copies;
   std::uint64_t page = image_->page;
   MDFS_TRY_ASSIGN(request.extents,
-                  volume_.engine().find_unprotected(*image_->open, image_->copies, page, kExtentsAtOnce));
+                  volume_.engine().find_unprotected(*image_->open, image_->copies, page, kRebuildExtents));
   if (!run.may_write()) {
     record.items_changed += request.extents.size();
     image_->page = page;

@@ -38,7 +38,6 @@ class Protect final : public Operation {
  private:
   static constexpr std::int64_t kFindNs = 20'000'000;            // most time of a step without work
   static constexpr std::uint64_t kBytesPerCommit = 64ull << 20;  // so that freed blocks can be used again
-  static constexpr std::size_t kExtentsAtOnce = 64;
   static constexpr unsigned kMostPasses = 8;
 
   struct Image {

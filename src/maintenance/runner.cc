@@ -13,7 +13,6 @@
 namespace mdfs::maintenance {
 namespace {
 
-constexpr std::int64_t kNapNs = 1'000'000;              // while readers are waited for
 constexpr std::int64_t kLongestWaitNs = 1'000'000'000;  // of the thread, before it looks at the clock again
 constexpr std::int64_t kLongestDebtNs = 3'600'000'000'000;
 
@@ -27,8 +26,8 @@ std::string figures(const OperationRecord& record) {
 }  // namespace
 
 void OperationRun::yield() const {
-  for (std::int64_t waited_ns = 0; readers_ > 0 && !stop_ && waited_ns < kMostYieldNs; waited_ns += kNapNs)
-    std::this_thread::sleep_for(std::chrono::nanoseconds(kNapNs));
+  for (std::int64_t waited_ns = 0; readers_ > 0 && !stop_ && waited_ns < kMostYieldNs; waited_ns += kYieldNapNs)
+    std::this_thread::sleep_for(std::chrono::nanoseconds(kYieldNapNs));
 }
 
 Runner::~Runner() { stop(); }
@@ -351,7 +350,7 @@ const OperationKind* Runner::choose(std::int64_t now_ns, std::int64_t& wait_ns) 
 std::int64_t Runner::yield_ns(std::int64_t now_ns) {
   if (readers_ == 0) return 0;
   if (yielding_since_ns_ == 0) yielding_since_ns_ = now_ns;
-  return now_ns - yielding_since_ns_ < kMostYieldNs ? kNapNs : 0;
+  return now_ns - yielding_since_ns_ < kMostYieldNs ? kYieldNapNs : 0;
 }
 
 Turn Runner::turn() {

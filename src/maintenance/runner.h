@@ -46,7 +46,7 @@ class Runner final : public volume::Operations {
   Result<engine::RelocationOutcome> relocate_home() override;
   volume::HomeState home_state() const override;
 
-  static constexpr std::int64_t kMostYieldNs = OperationRun::kMostYieldNs;
+  static constexpr std::int64_t kMostYieldNs = mdfs::kMostYieldNs;
   static constexpr std::int64_t kSaveIntervalNs = 5'000'000'000;
   // The budget may be used this far ahead of time, so that steps need not be tiny.
   static constexpr std::int64_t kBurstNs = 100'000'000;

@@ -64,7 +64,10 @@ void ImageLayout::rank_extents(const geometry::Geometry& image, bool as_mount) {
 }
 
 std::uint64_t ImageLayout::offset_of(std::uint64_t number) const {
-  const std::uint64_t local = before_ + (rank_.empty() ? number / disks_ : rank_[number]);
+  return offset_of_rank(before_ + (rank_.empty() ? number / disks_ : rank_[number]));
+}
+
+std::uint64_t ImageLayout::offset_of_rank(std::uint64_t local) const {
   if (per_group_ == 0) return local * step_bytes_;
   return (local / per_group_ * 2 * per_group_ + local % per_group_) * step_bytes_;  // a gap as large as a group
 }

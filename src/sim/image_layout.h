@@ -32,6 +32,10 @@ class ImageLayout {
   // Place of an extent in the sequence of the image's bytes on its disk, where groups never touch: extents are
   // neighbours on the disk if and only if they are neighbours here.
   std::uint64_t offset_of(std::uint64_t extent_number) const;
+  // Likewise, of the extent with this number among those of the image on its disk, from 0.
+  std::uint64_t offset_of_rank(std::uint64_t rank) const;
+  // Extents of a disk before the first of these, at least, and the image's copies on it together, at most.
+  std::uint64_t first_rank() const { return before_; }
   // The address on the disk of this place of the sequence, in bytes.
   double address_of(std::uint64_t offset_bytes, unsigned disk) const;
 

@@ -41,6 +41,7 @@ double utilization_of(const std::vector<ResourceUse>& use, const std::string& na
 
 Simulation::Simulation(const System& system, std::uint64_t seed, TieOrder ties)
     : system_(system), engine_(system.route().max_steps(), seed, ties), cache_(system.setup().cache_bytes) {
+  if (counts_queues()) queued_.resize(system.setup().disks);
   system_.route().add_stations(engine_);
 }
 
@@ -50,24 +51,48 @@ std::size_t Simulation::submit_at(double time_s, const geometry::Window& window,
 
 std::size_t Simulation::submit_at(double time_s, std::vector<geometry::Window> windows, unsigned client,
                                   std::uint64_t base, const System& image, bool write) {
-  std::uint32_t slot = 0;
-  if (free_.empty()) {
-    slot = static_cast<std::uint32_t>(live_.size());
-    live_.emplace_back();
-  } else {
-    slot = free_.back();
-    free_.pop_back();
-  }
+  const std::uint32_t slot = take_slot();
   const std::size_t record = records_.size();
   live_[slot].image = &image;
   live_[slot].windows = std::move(windows);
   live_[slot].base = base;
   live_[slot].write = write;
+  live_[slot].given = false;
   live_[slot].first_load = 0;
   live_[slot].record = record;
   records_.push_back({.arrival_s = time_s, .client = client});
   engine_.alarm(time_s, kArrival | slot);
   return record;
+}
+
+std::size_t Simulation::submit_requests_at(double time_s, std::vector<Request> requests, unsigned client) {
+  const std::uint32_t slot = take_slot();
+  Live& live = live_[slot];
+  live.image = &system_;
+  live.windows.clear();
+  live.write = false;
+  live.given = true;
+  live.first_load = 0;
+  live.record = records_.size();
+  live.split = {};
+  live.split.requests = std::move(requests);
+  for (Request& request : live.split.requests) {
+    request.extent = live.split.extents++;
+    live.split.full_bytes += request.full_bytes;
+  }
+  records_.push_back({.arrival_s = time_s, .client = client});
+  engine_.alarm(time_s, kArrival | slot);
+  return live.record;
+}
+
+std::uint32_t Simulation::take_slot() {
+  if (free_.empty()) {
+    live_.emplace_back();
+    return static_cast<std::uint32_t>(live_.size() - 1);
+  }
+  const std::uint32_t slot = free_.back();
+  free_.pop_back();
+  return slot;
 }
 
 void Simulation::run(Workload* workload) {
@@ -86,8 +111,9 @@ void Simulation::alarm(Engine&, std::uint64_t token) {
 void Simulation::arrive(std::uint32_t slot) {
   Live& live = live_[slot];
   std::uint32_t awaited = 0;
-  live.split = cache_.enabled() && live.image->reads_as_mount() ? split_past_cache(slot, awaited)
-                                                                : live.image->split(live.windows, live.base);
+  if (!live.given)
+    live.split = cache_.enabled() && live.image->reads_as_mount() ? split_past_cache(slot, awaited)
+                                                                  : live.image->split(live.windows, live.base, queued_);
   live.left.assign(live.split.extents, 0);
   for (const Request& request : live.split.requests) ++live.left[request.extent];
   live.next_request = 0;
@@ -96,11 +122,11 @@ void Simulation::arrive(std::uint32_t slot) {
   record.extents = live.split.extents;
   record.window_bytes = live.split.part_bytes;
   record.read_bytes = live.split.full_bytes;
-  if (!whole_window(Route::Phase::kBefore, slot)) begin(slot);
+  if (live.given || !whole_window(Route::Phase::kBefore, slot)) begin(slot);
 }
 
 void Simulation::begin(std::uint32_t slot) {
-  issue(slot, system_.outstanding());
+  issue(slot, live_[slot].given ? 0 : system_.outstanding());
   part_done(slot);
 }
 
@@ -110,7 +136,7 @@ Split Simulation::split_past_cache(std::uint32_t slot, std::uint32_t& awaited) {
   double part_bytes = 0;
   std::vector<ReadUnit> missing;
   std::vector<LoadId> loads;
-  for (const ReadUnit& unit : live.image->units_under(live.windows, live.base, part_bytes)) {
+  for (const ReadUnit& unit : live.image->units_under(live.windows, live.base, part_bytes, queued_)) {
     const LoadId load = live.write ? 0 : cache_.find(key(unit), unit.unit);
     if (load == 0)
       missing.push_back(unit);
@@ -161,6 +187,7 @@ void Simulation::issue(std::uint32_t slot, std::uint64_t extents) {
     ++live.next_request;
     system_.route().steps(Route::Phase::kExtent, request, engine_.random(), steps_);
     if (!steps_.empty()) {
+      if (counts_queues()) queued_[request.disk] += request.full_bytes + kBytesOfAnAccess;
       engine_.start(steps_, (std::uint64_t{slot} << 32) | request.extent);
     } else if (--live.left[request.extent] == 0) {
       at_once.push_back(request.extent);
@@ -187,7 +214,7 @@ void Simulation::part_done(std::uint32_t slot) {
 }
 
 void Simulation::finish(std::uint32_t slot) {
-  if (!whole_window(Route::Phase::kAfter, slot)) complete(slot);
+  if (live_[slot].given || !whole_window(Route::Phase::kAfter, slot)) complete(slot);
 }
 
 void Simulation::job_done(Engine&, std::uint64_t token) {
@@ -202,10 +229,14 @@ void Simulation::job_done(Engine&, std::uint64_t token) {
     complete(slot);
     return;
   }
+  if (counts_queues()) {  // each request counts as an extent
+    const Request& request = live.split.requests[extent];
+    queued_[request.disk] -= request.full_bytes + kBytesOfAnAccess;
+  }
   if (--live.left[extent] > 0) return;
   const bool more = live.next_request < live.split.requests.size();  // then the window does not end here
   extent_done(slot, extent);
-  if (more && system_.outstanding() != 0) issue(slot, 1);
+  if (more && !live.given && system_.outstanding() != 0) issue(slot, 1);
 }
 
 void Simulation::complete(std::uint32_t slot) {

@@ -66,6 +66,9 @@ class Simulation final : private Listener {
   // it; it outlives the simulation. A write goes to the disks, whatever the cache holds.
   std::size_t submit_at(double time_s, std::vector<geometry::Window> windows, unsigned client, std::uint64_t base,
                         const System& image, bool write = false);
+  // Requests that are no window's, such as those of work in the background: all at once, without the stages of windows.
+  // The record has no bytes of a window.
+  std::size_t submit_requests_at(double time_s, std::vector<Request> requests, unsigned client);
   void alarm_at(double time_s, std::uint64_t token) { engine_.alarm(time_s, token); }
   void run(Workload* workload = nullptr);
 
@@ -84,6 +87,7 @@ class Simulation final : private Listener {
     std::vector<geometry::Window> windows;
     std::uint64_t base = 0;
     bool write = false;
+    bool given = false;  // the split was given, and is no window's
     std::size_t record = 0;
     Split split;
     std::vector<std::uint32_t> left;  // requests of each extent
@@ -95,7 +99,9 @@ class Simulation final : private Listener {
 
   void job_done(Engine& engine, std::uint64_t token) override;
   void alarm(Engine& engine, std::uint64_t token) override;
+  std::uint32_t take_slot();
   void arrive(std::uint32_t slot);
+  bool counts_queues() const { return system_.setup().copies == 2; }
   // The extents that must be read. The cache gets them; the window also waits for extents that are on their way.
   Split split_past_cache(std::uint32_t slot, std::uint32_t& awaited);
   // The bytes of an extent have come: for this window, and for those that wait for them.
@@ -114,6 +120,7 @@ class Simulation final : private Listener {
   std::vector<Live> live_;
   std::vector<std::uint32_t> free_;
   std::vector<Step> steps_;
+  std::vector<double> queued_;  // with two copies: bytes that disks have to do, with kBytesOfAnAccess for each request
   ExtentCache cache_;
   LoadId next_load_ = 1;
   std::unordered_map<LoadId, std::vector<std::uint32_t>> under_way_;  // requests for the cache; who else waits for each

@@ -24,7 +24,6 @@ namespace mdfs::sim {
 namespace {
 
 constexpr std::uint64_t kMaxDiskBytes = std::uint64_t{1} << 62;  // that an image takes
-constexpr double kBytesOfAnAccess = 256u << 10;                  // that a disk reads while its head moves, about
 
 }  // namespace
 
@@ -182,10 +181,11 @@ void System::split_extent(std::uint64_t index, const geometry::Coord& place, dou
 
 Split System::split(const geometry::Window& window, std::uint64_t base) const { return split({&window, 1}, base); }
 
-Split System::split(std::span<const geometry::Window> windows, std::uint64_t base) const {
+Split System::split(std::span<const geometry::Window> windows, std::uint64_t base,
+                    std::span<const double> queued) const {
   if (reads_as_mount()) {
     double part_bytes = 0;
-    const std::vector<ReadUnit> units = units_under(windows, base, part_bytes);
+    const std::vector<ReadUnit> units = units_under(windows, base, part_bytes, queued);
     return split_units(units, part_bytes);
   }
   const geometry::Geometry& image = setup_.image;
@@ -239,7 +239,7 @@ Status System::check_copies() const {
   return {};
 }
 
-void System::choose_copies(std::vector<ReadUnit>& units, std::uint64_t base) const {
+void System::choose_copies(std::vector<ReadUnit>& units, std::uint64_t base, std::span<const double> queued) const {
   const geometry::ByteGeometry bytes = geometry::byte_geometry(setup_.image);
   std::vector<geometry::CopiesOfExtent> extents;
   std::vector<std::size_t> extent_of_unit;
@@ -251,9 +251,10 @@ void System::choose_copies(std::vector<ReadUnit>& units, std::uint64_t base) con
     extent_of_unit.push_back(extents.size() - 1);
     for (double& cost : extents.back().cost) cost += static_cast<double>(unit.place.length_bytes);
   }
-  std::vector<double> queued(setup_.disks);
-  if (setup_.lost_disk) queued[*setup_.lost_disk] = std::numeric_limits<double>::infinity();
-  const std::vector<std::uint8_t> chosen = geometry::choose_copies(extents, queued);
+  std::vector<double> busy(queued.begin(), queued.end());
+  busy.resize(setup_.disks);
+  if (setup_.lost_disk) busy[*setup_.lost_disk] = std::numeric_limits<double>::infinity();
+  const std::vector<std::uint8_t> chosen = geometry::choose_copies(extents, busy);
   for (std::size_t i = 0; i < units.size(); ++i) {
     if (chosen[extent_of_unit[i]] == 0) continue;
     geometry::PlanPart& place = units[i].place;
@@ -279,7 +280,7 @@ Request System::request_of(unsigned disk, std::uint64_t offset_bytes, std::uint6
 }
 
 std::vector<ReadUnit> System::units_under(std::span<const geometry::Window> windows, std::uint64_t base,
-                                          double& part_bytes) const {
+                                          double& part_bytes, std::span<const double> queued) const {
   const geometry::Geometry& image = setup_.image;
   const geometry::ByteGeometry bytes = geometry::byte_geometry(image);
   const std::uint64_t extent_bytes = image.extent_bytes();
@@ -311,7 +312,7 @@ std::vector<ReadUnit> System::units_under(std::span<const geometry::Window> wind
     }
   std::sort(units.begin(), units.end());
   units.erase(std::unique(units.begin(), units.end()), units.end());
-  if (setup_.copies == 2) choose_copies(units, base);
+  if (setup_.copies == 2) choose_copies(units, base, queued);
   return units;
 }
 

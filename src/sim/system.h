@@ -78,6 +78,9 @@ struct ReadUnit {
   bool operator==(const ReadUnit& other) const { return extent == other.extent && unit == other.unit; }
 };
 
+// What a request costs beside its bytes counts as so many of them where copies are chosen, as in a mount.
+inline constexpr double kBytesOfAnAccess = 256u << 10;
+
 // Immutable once made; any thread.
 class System {
  public:
@@ -87,19 +90,25 @@ class System {
   const Setup& setup() const { return setup_; }
   const model::Topology& topology() const { return route_->topology(); }
   std::string placement_text() const;
-  const ImageLayout& layout() const { return layout_; }  // of a machine that places extents
+  const ImageLayout& layout() const { return layout_; }         // of a machine that places extents
+  const ImageLayout& second_copies() const { return second_; }  // with two copies
+  std::uint64_t step_bytes() const;                             // from one extent to the next on a disk
+  // A read or write of so many bytes at a place of the sequence of the disk's bytes (ImageLayout::offset_of()).
+  Request request_of(unsigned disk, std::uint64_t offset_bytes, std::uint64_t length_bytes) const;
 
   // `base` tells images apart: it shifts the first disk, or picks the volume of a striped machine.
+  // With two copies the choice between them counts what disks have to do before: `queued`, in bytes, by disk; empty:
+  // they are idle.
   Split split(const geometry::Window& window, std::uint64_t base) const;
   // Of several windows as one request: an extent under two of them is read once.
-  Split split(std::span<const geometry::Window> windows, std::uint64_t base) const;
+  Split split(std::span<const geometry::Window> windows, std::uint64_t base, std::span<const double> queued = {}) const;
 
   // split() in two steps, for a reader with a cache; only if reads_as_mount().
   bool reads_as_mount() const;
   // The units that a mount without a cache reads for the windows, each once, ascending; `part_bytes` gets the bytes of
   // the windows.
-  std::vector<ReadUnit> units_under(std::span<const geometry::Window> windows, std::uint64_t base,
-                                    double& part_bytes) const;
+  std::vector<ReadUnit> units_under(std::span<const geometry::Window> windows, std::uint64_t base, double& part_bytes,
+                                    std::span<const double> queued = {}) const;
   // The requests that read these units. `request_of_unit`, if not null, gets the index of the last request with bytes
   // of each unit.
   Split split_units(std::span<const ReadUnit> units, double part_bytes,
@@ -113,17 +122,15 @@ class System {
   Status place();
   Status check_stored() const;
   Status check_copies() const;
-  // Moves units to the second copies of their extents where that makes the window faster on idle disks.
-  void choose_copies(std::vector<ReadUnit>& units, std::uint64_t base) const;
+  // Moves units to the second copies of their extents where that makes the window faster.
+  void choose_copies(std::vector<ReadUnit>& units, std::uint64_t base, std::span<const double> queued) const;
   Status choose_rules();  // before place(), which needs step_bytes()
   std::uint64_t stored_extent_bytes() const;
-  std::uint64_t step_bytes() const;  // from one extent to the next on a disk
   void split_extent(std::uint64_t index, const geometry::Coord& place, double part, std::uint64_t base,
                     Split& split) const;
   void split_striped(std::uint64_t index, double part_bytes, std::uint64_t base, Split& split) const;
   // The place of an extent on its disk, in the bytes of plan_requests().
   ExtentPlace place_of(std::uint64_t number, const geometry::Coord& extent, std::uint64_t base) const;
-  Request request_of(unsigned disk, std::uint64_t offset_bytes, std::uint64_t length_bytes) const;
 
   Setup setup_;
   std::optional<Route> route_;  // there once made

@@ -86,6 +86,7 @@ COMMANDS = {
     "closed": ["gigaview-t800", "--windows", 20, "--replications", 2, "--clients", 2],
     "saturate": ["gigaview-t800", "--windows", 20, "--replications", 2],
     "streams": ["gigaview-t800", "--frame", "400 KiB", "--slices", 5],
+    "rebuild": ["nvme", "--disks", 4, "--shape", "2048x2048", "--windows", 20],
 }
 NO_PARAMETERS = {"help", "json", "csv", "plot", "seed", "output", "figures"}
 
@@ -188,6 +189,29 @@ class Forms(unittest.TestCase):
         self.assertAlmostEqual(out["frames_per_s"], 27.06, delta=0.01)
         self.assertEqual(len(out["streams"]), 3)
         self.assertAlmostEqual(sum(out["utilization"]["disk"]) / 8, 0.60, delta=0.01)
+
+    def test_a_rebuild_says_what_it_moves_how_long_it_takes_and_what_windows_cost_meanwhile(self):
+        command = ["rebuild", "sata-disk", "--disks", 6, "--lost-disk", 2, "--filled", 0.5, "--sizes",
+                   "64x64,512x512", "--windows", 200]
+        out = load(*command)
+        self.assertEqual(out["lost"]["disk"], 2)
+        others = [disk for disk in out["disks"] if disk["disk"] != 2]
+        for key in "read_bytes", "written_bytes":
+            self.assertEqual(sum(disk[key] for disk in others), out["lost"]["bytes"])
+            self.assertEqual(out["disks"][2][key], 0)
+        rate = out["lost"]["bytes"] / out["alone"]["rebuild_s"]
+        self.assertAlmostEqual(out["full_disk"]["rebuild_s"] * rate, 2e12, delta=1e6)
+        self.assertEqual([(one["size"], one["state"]) for one in out["states"]],
+                         [(size, state) for size in ("64x64", "512x512")
+                          for state in ("healthy", "degraded", "rebuilding")])
+        for healthy, degraded, rebuilding in (out["states"][:3], out["states"][3:]):
+            self.assertLess(healthy["mean_s"], degraded["mean_s"])
+            self.assertLess(degraded["mean_s"], rebuilding["mean_s"])
+            self.assertGreater(rebuilding["rebuild_s"], out["alone"]["rebuild_s"])
+        self.assertEqual(run(*command), run(*command))
+        self.assertIn("3 or more", run("rebuild", "sata-disk", "--disks", 2, fails=True))
+        self.assertIn("0..5", run("rebuild", "sata-disk", "--disks", 6, "--lost-disk", 6, fails=True))
+        self.assertIn("must be 2", run("rebuild", "sata-disk", "--disks", 6, "--copies", 1, fails=True))
 
     def test_ten_panels_of_the_power_wall_read_ten_volumes(self):
         one = load("closed", "powerwall-san", "--size", 64 << 20, "--clients", 1, "--windows", 20)

@@ -19,6 +19,7 @@ struct SimProgram {
 
 void add_window_commands(SimProgram& program);    // window, random, sweep
 void add_load_commands(SimProgram& program);      // poisson, closed, saturate, streams
+void add_rebuild_command(SimProgram& program);    // rebuild
 void add_replay_command(SimProgram& program);     // replay
 void add_meter_command(SimProgram& program);      // meter
 void add_size_command(SimProgram& program);       // size

@@ -13,6 +13,7 @@ int main(int argc, char** argv) {
   mdfs::tools::SimProgram program{app, {}};
   mdfs::tools::add_window_commands(program);
   mdfs::tools::add_load_commands(program);
+  mdfs::tools::add_rebuild_command(program);
   mdfs::tools::add_replay_command(program);
   mdfs::tools::add_meter_command(program);
   mdfs::tools::add_size_command(program);

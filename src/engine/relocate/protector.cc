@@ -8,6 +8,7 @@
 #include <iterator>
 #include <optional>
 
+#include "base/background_pace.h"
 #include "base/checked.h"
 #include "device/urgency.h"
 #include "engine/core.h"
@@ -157,7 +158,7 @@ Result<ProtectOutcome> Protector::run(OpenObject& object, const ProtectRequest& 
     const std::size_t before = job.parts.size();
     MDFS_TRY(look_up(object, job, request.extents[i]));
     if (job.parts.size() > before) bytes += job.parts.back().from.piece_blocks() * object.block_size;
-    if (job.parts.empty() || (bytes < kPieceBytes && i + 1 < request.extents.size())) continue;
+    if (job.parts.empty() || (bytes < kRebuildPieceBytes && i + 1 < request.extents.size())) continue;
     if (request.pace) MDFS_TRY(request.pace(bytes));
     MDFS_TRY(run_batch(object, job));
     bytes = 0;

@@ -34,7 +34,6 @@ class Protector {
                                             std::size_t most);
 
  private:
-  static constexpr std::uint64_t kPieceBytes = 4u << 20;  // read and written at once; at least an extent
   static constexpr std::size_t kPagesAtOnce = 16;
 
   struct Part;

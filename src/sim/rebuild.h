@@ -1,0 +1,59 @@
+// The rebuild of a lost disk on the others: what it reads and writes, how long it takes, and what windows cost
+// meanwhile. Deterministic in the seed.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/result.h"
+#include "geometry/geometry.h"
+#include "sim/simulation.h"
+#include "sim/statistics.h"
+#include "sim/system.h"
+
+namespace mdfs::sim {
+
+// A piece of the work: all its reads at once, then all its writes at once.
+struct RebuildPiece {
+  std::vector<Request> reads, writes;
+  // The first of a step: the mount waits for readers before the step, too.
+  bool begins_step = false;
+};
+struct DiskShare {
+  std::uint64_t read_bytes = 0, written_bytes = 0;
+  std::uint64_t bytes() const { return read_bytes + written_bytes; }
+};
+// All extents of the image with a copy on the lost disk, in the order of the mount: each is read from its other disk,
+// and written to the disk, of those that are left, that has the most room.
+struct RebuildPlan {
+  std::vector<RebuildPiece> pieces;
+  std::uint64_t extents = 0;
+  std::uint64_t bytes = 0;       // lost, of whole blocks
+  std::vector<DiskShare> disks;  // the lost one has nothing to do
+  // The bytes that the busiest disk reads and writes, over the mean of the disks that are left.
+  double imbalance = 1;
+};
+// `degraded` has two copies and a lost disk. kInvalidArgument: it has not, or two disks at most, so that no other disk
+// can take a second copy.
+Result<RebuildPlan> plan_rebuild(const System& degraded);
+
+struct RebuildLoad {
+  geometry::Coord length{};            // of a window
+  unsigned windows = 500;              // the fewest that are counted
+  std::optional<double> windows_per_s;  // at random times; absent: the next one when the last one has come
+};
+struct RebuildResult {
+  double rebuild_s = 0;                 // the mean of the passes
+  std::uint64_t passes = 0;             // the rebuild is repeated until enough windows have come
+  std::vector<double> delays_s;         // of windows that were requested meanwhile
+  std::vector<ResourceUse> use;         // until the end of the last pass
+};
+// The rebuild beside windows at random positions, which give it way as on a mount: before each piece it waits until no
+// window is under way, but at most kMostYieldNs. Windows are read as if no piece had been rebuilt yet. No load: the
+// rebuild alone.
+RebuildResult run_rebuild(const System& degraded, const RebuildPlan& plan, const std::optional<RebuildLoad>& load,
+                          std::uint64_t seed);
+
+}  // namespace mdfs::sim
