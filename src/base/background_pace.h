@@ -18,4 +18,7 @@ inline constexpr std::size_t kRebuildExtents = 64;
 // A piece of it: so many bytes of extents are read, and then written; at least an extent.
 inline constexpr std::uint64_t kRebuildPieceBytes = 4u << 20;
 
+// A step of a scrub reads so much of each disk at once.
+inline constexpr std::size_t kScrubReadBytes = 1u << 20;
+
 }  // namespace mdfs

@@ -14,6 +14,9 @@ namespace mdfs::device {
 // flash, 0.05 ms, and magnetic disks, 9 ms.
 inline constexpr std::uint64_t kRequestBytes = 256u << 10;
 
+// Where a schedule of requests is kept: of a disk of which too little has been read lately.
+inline constexpr double kUnknownNsPerByte = 10;
+
 // Measures one disk while it has reads to do. Of the time that they take the last few seconds count, and nothing counts
 // for longer than kMemoryNs: a disk that is no longer read is tried again. Times are those of now_ns(), or of one clock
 // of a test. Any thread.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
+#include "base/background_pace.h"
 #include "base/result.h"
 #include "format/operation.h"
 #include "store/members.h"
@@ -20,7 +21,7 @@ using volume::StoredPiece;
 // Reads pieces, on all disks at once, each disk from its beginning to its end. One thread.
 class PieceReader {
  public:
-  static constexpr std::size_t kReadBytes = 1u << 20;
+  static constexpr std::size_t kReadBytes = kScrubReadBytes;
 
   PieceReader(store::Members& members, std::uint32_t block_size, PieceCollector& collector)
       : members_(members), block_size_(block_size), collector_(collector) {}

@@ -142,7 +142,7 @@ class Planner {
   const System& system_;
   const geometry::Geometry& image_;
   const unsigned lost_;
-  std::vector<std::uint64_t> stored_;                        // extents, by disk
+  std::vector<std::uint64_t> stored_;                          // extents, by disk
   std::vector<std::uint64_t> rebuilt_first_, rebuilt_second_;  // likewise
 };
 
@@ -166,14 +166,14 @@ class Rebuild final : public Workload {
     }
     --readers_;
     ++windows_;
-    if (load_ && !load_->windows_per_s && !over_) next_window(simulation);
+    if (load_ && !load_->windows_per_s && !over_) simulation.alarm_at(simulation.now_s() + load_->think_s, kWindow);
   }
   void alarm(Simulation& simulation, std::uint64_t token) override {
     if (token == kNap) {
       nap(simulation);
     } else if (!over_) {
       request(simulation);
-      next_window(simulation);
+      if (load_->windows_per_s) next_window(simulation);
     }
   }
   void take(const Simulation& simulation, RebuildResult& result) const {

@@ -40,15 +40,16 @@ struct RebuildPlan {
 Result<RebuildPlan> plan_rebuild(const System& degraded);
 
 struct RebuildLoad {
-  geometry::Coord length{};            // of a window
-  unsigned windows = 500;              // the fewest that are counted
-  std::optional<double> windows_per_s;  // at random times; absent: the next one when the last one has come
+  geometry::Coord length{};             // of a window
+  unsigned windows = 500;               // the fewest that are counted
+  std::optional<double> windows_per_s;  // at random times; absent: one at a time
+  double think_s = 0;                   // then: from the arrival of a window to the next request
 };
 struct RebuildResult {
-  double rebuild_s = 0;                 // the mean of the passes
-  std::uint64_t passes = 0;             // the rebuild is repeated until enough windows have come
-  std::vector<double> delays_s;         // of windows that were requested meanwhile
-  std::vector<ResourceUse> use;         // until the end of the last pass
+  double rebuild_s = 0;          // the mean of the passes
+  std::uint64_t passes = 0;      // the rebuild is repeated until enough windows have come
+  std::vector<double> delays_s;  // of windows that were requested meanwhile
+  std::vector<ResourceUse> use;  // until the end of the last pass
 };
 // The rebuild beside windows at random positions, which give it way as on a mount: before each piece it waits until no
 // window is under way, but at most kMostYieldNs. Windows are read as if no piece had been rebuilt yet. No load: the

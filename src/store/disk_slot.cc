@@ -17,8 +17,6 @@ namespace mdfs::store {
 namespace {
 
 constexpr auto kPollStep = std::chrono::milliseconds(1);
-// Of a disk of which too little has been read lately.
-constexpr double kUnknownNsPerByte = 10;
 
 }  // namespace
 
@@ -157,7 +155,7 @@ void DiskSlot::put_into_schedule(std::span<device::Io* const> batch) {
   const std::int64_t now_ns = device::ReadPace::now_ns();
   // A disk that lets a burst through, as those with a cache or a limit do, looks fast now. Of that the trial knows.
   const double ns_per_byte =
-      std::max(trial_ns_per_byte_.load(), counters_.pace.ns_per_byte(now_ns).value_or(kUnknownNsPerByte));
+      std::max(trial_ns_per_byte_.load(), counters_.pace.ns_per_byte(now_ns).value_or(device::kUnknownNsPerByte));
   const device::Urgency& urgency = device::urgency();
   const std::lock_guard lock(schedule_mutex_);
   for (device::Io* io : batch) {

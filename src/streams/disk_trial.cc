@@ -20,10 +20,6 @@ namespace {
 
 constexpr std::size_t kMostRows = 131072;  // of the layout that are looked at
 constexpr std::size_t kRowsAtOnce = 2048;
-constexpr std::size_t kAtOnce = 8;  // requests that a thread waits for together
-constexpr std::uint64_t kMostRequestBytes = 256u << 10;
-// Of a trial, before it: what a disk has saved up while it rested is over then.
-constexpr std::int64_t kPartBefore = 5;
 
 struct Place {
   std::uint64_t offset = 0, bytes = 0;
@@ -55,12 +51,12 @@ class DiskReader {
   DiskReader(device::Disk& disk, std::vector<Place> places, std::uint64_t request_bytes)
       : disk_(disk), places_(std::move(places)), request_bytes_(request_bytes) {
     std::shuffle(places_.begin(), places_.end(), std::mt19937_64(kSeed));
-    for (std::size_t i = 0; i < kAtOnce; ++i) buffers_.emplace_back(request_bytes_);
+    for (std::size_t i = 0; i < kTrialRequests; ++i) buffers_.emplace_back(request_bytes_);
   }
 
   void add_next(std::vector<device::Addressed>& requests) {
-    ios_ = std::vector<device::Io>(kAtOnce);
-    for (std::size_t i = 0; i < kAtOnce; ++i) {
+    ios_ = std::vector<device::Io>(kTrialRequests);
+    for (std::size_t i = 0; i < kTrialRequests; ++i) {
       const Place& place = places_[next_];
       next_ = (next_ + 1) % places_.size();
       ios_[i].offset = place.offset;
@@ -90,12 +86,6 @@ std::vector<bool> disks_to_measure(const std::vector<DiskReads>& reads, const Pl
   return measured;
 }
 
-std::uint64_t request_bytes(const DiskReads& reads) {
-  const double mean = reads.requests > 0 ? reads.bytes / reads.requests : 0;
-  return std::clamp<std::uint64_t>(align_up(static_cast<std::uint64_t>(mean), device::kAlignment), device::kAlignment,
-                                   kMostRequestBytes);
-}
-
 // What a disk has done so far, in bytes as cost_ns() counts them.
 double work_of(const device::DiskCounters& counters) {
   return static_cast<double>((counters.reads + counters.writes) * device::kRequestBytes + counters.read_bytes +
@@ -106,7 +96,7 @@ double work_of(const device::DiskCounters& counters) {
 // all that it does meanwhile, whoever asked for it.
 void read_for_trial(DiskReader& reader, const device::DiskCounters& counters, std::int64_t trial_ns,
                     const engine::Stop& stop, double& ns_per_byte) {
-  const std::int64_t begin_ns = device::ReadPace::now_ns() + trial_ns / kPartBefore;
+  const std::int64_t begin_ns = device::ReadPace::now_ns() + trial_ns / kTrialPartBefore;
   std::int64_t counted_ns = 0;
   double before = 0;
   for (;;) {
@@ -126,10 +116,6 @@ void read_for_trial(DiskReader& reader, const device::DiskCounters& counters, st
 
 }  // namespace
 
-double cost_ns(const DiskReads& reads, double ns_per_byte) {
-  return (reads.requests * static_cast<double>(device::kRequestBytes) + reads.bytes) * ns_per_byte;
-}
-
 Result<std::vector<double>> measure_disks(volume::Volume& volume, volume::Ino ino, const std::vector<DiskReads>& reads,
                                           std::int64_t trial_ns, const engine::Stop& stop) {
   MDFS_TRY_ASSIGN(const Places places, find_places(volume, ino, reads.size(), stop));
@@ -142,7 +128,7 @@ Result<std::vector<double>> measure_disks(volume::Volume& volume, volume::Ino in
       const device::DiskCounters* const counters = volume.store().counters(disk);
       if (!measured[disk] || counters == nullptr) continue;
       readers.push_back(
-          std::make_unique<DiskReader>(volume.store().disk(disk), places[disk], request_bytes(reads[disk])));
+          std::make_unique<DiskReader>(volume.store().disk(disk), places[disk], trial_request_bytes(reads[disk])));
       threads.emplace_back([&reader = *readers.back(), counters, trial_ns, &stop, &ns = ns_per_byte[disk]] {
         read_for_trial(reader, *counters, trial_ns, stop, ns);
       });

@@ -9,18 +9,10 @@
 
 #include "base/result.h"
 #include "engine/engine.h"
+#include "streams/demand.h"
 #include "volume/volume.h"
 
 namespace mdfs::streams {
-
-// Reads of one disk for one frame, on average.
-struct DiskReads {
-  double requests = 0;
-  double bytes = 0;
-};
-
-// The time of a disk for these reads: each request costs as much as device::kRequestBytes more.
-double cost_ns(const DiskReads& reads, double ns_per_byte);
 
 // The time for a byte of each disk with reads, as cost_ns() counts it: blocks of the image are read again from its
 // disks, all of them at once, for about `trial_ns`. A disk on which none of them is found has the time of the slowest

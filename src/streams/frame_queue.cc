@@ -146,6 +146,30 @@ void FrameQueue::change(const Course& course) {
 
 void FrameQueue::skip_first() { next_n_ = awaited_n_ = 1; }
 
+geometry::Window window_of(const FrameWindows& windows, const FrameRead& read) {
+  geometry::Window all = windows.at(read.frame_number(read.step < 0 ? read.count - 1 : 0));
+  all.length[windows.axis] *= read.count;
+  return all;
+}
+
+std::optional<std::size_t> next_to_read(std::span<const FrameQueue* const> queues, std::int64_t now_ns,
+                                        std::int64_t& until_ns) {
+  std::optional<std::size_t> chosen;
+  std::int64_t deadline_ns = INT64_MAX;
+  until_ns = INT64_MAX;
+  for (std::size_t i = 0; i < queues.size(); ++i) {
+    const std::optional<FrameQueue::Opening> opening = queues[i]->opening();
+    if (!opening) continue;
+    if (opening->from_ns > now_ns) {
+      until_ns = std::min(until_ns, opening->from_ns);
+    } else if (!chosen || opening->deadline_ns < deadline_ns) {
+      chosen = i;
+      deadline_ns = opening->deadline_ns;
+    }
+  }
+  return chosen;
+}
+
 void FrameQueue::pause() { paused_ = true; }
 
 void FrameQueue::resume(std::int64_t start_ns) {

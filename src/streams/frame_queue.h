@@ -7,6 +7,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "base/bytes.h"
 #include "base/result.h"
@@ -140,5 +141,12 @@ class FrameQueue {
   std::deque<Place> places_;     // in the order of the course
   FrameCounts counts_;
 };
+
+// All frames of the read, as one window.
+geometry::Window window_of(const FrameWindows& windows, const FrameRead& read);
+// The queue whose next read has the earliest deadline of those that may begin; absent: none may, and `until_ns` is the
+// time at which one may.
+std::optional<std::size_t> next_to_read(std::span<const FrameQueue* const> queues, std::int64_t now_ns,
+                                        std::int64_t& until_ns);
 
 }  // namespace mdfs::streams

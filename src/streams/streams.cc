@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cmath>
 #include <utility>
 
 #include "base/environment.h"
@@ -24,36 +23,10 @@
 namespace mdfs::streams {
 namespace {
 
-constexpr std::size_t kThreads = 32;  // each reads one frame at a time
-// Of the course so many runs of frames are planned, which lie apart. Frames that are evenly apart could all lie on the
-// same disk.
-constexpr std::uint64_t kRuns = 8, kFramesOfRun = 64;
 constexpr std::int64_t kMostPlanningNs = 1'000'000'000;
-constexpr double kLookaheadSeconds = 0.5;
-constexpr unsigned kLeastLookahead = 3, kMostDefaultLookahead = 64;
-constexpr std::int64_t kMostPrefillNs = 1'500'000'000;  // from the opening to the first deadline
-constexpr std::int64_t kLeastPrefillNs = 50'000'000;
 constexpr unsigned kMostCoarser = 3;  // levels, each with about a quarter of the bytes
 
 std::int64_t now_ns() { return device::ReadPace::now_ns(); }
-
-unsigned default_lookahead(double rate) {
-  return static_cast<unsigned>(
-      std::clamp(std::ceil(rate * kLookaheadSeconds), double{kLeastLookahead}, double{kMostDefaultLookahead}));
-}
-
-// The frames that are read from the same extents as this one, as a window, and their number: they are read once.
-std::pair<geometry::Window, std::uint64_t> frames_together(const FrameWindows& windows, const Course& course,
-                                                           std::uint64_t extent_length, std::uint64_t frame) {
-  const std::uint64_t length = windows.window.length[windows.axis];
-  if (std::abs(course.step) != 1 || length >= extent_length) return {windows.at(frame), 1};
-  geometry::Window window = windows.at(frame);
-  const std::uint64_t first = window.start[windows.axis] / extent_length * extent_length / length;
-  const std::uint64_t count = std::min(extent_length / length, windows.frames - first);
-  window.start[windows.axis] = first * length;
-  window.length[windows.axis] = count * length;
-  return {window, count};
-}
 
 }  // namespace
 
@@ -117,29 +90,19 @@ Result<std::vector<DiskReads>> Streams::plan_reads(const StreamRequest& request,
   const std::uint64_t extent_length = geometry::level_geometry(image, request.level).extent[windows.axis];
   // Plans are made of records: writes the image back.
   MDFS_TRY(volume_.layout(request.ino, {}, 1, stop));
-  const std::uint64_t count = frame_count(course);
-  const std::uint64_t runs = count <= kRuns * kFramesOfRun ? 1 : kRuns;
-  const std::uint64_t of_run = runs == 1 ? count : kFramesOfRun;
-  std::vector<DiskReads> reads(volume_.store().disk_count());
-  std::uint64_t planned = 0;
   const std::int64_t begun_ns = now_ns();
-  for (std::uint64_t run = 0; run < runs && (run == 0 || now_ns() - begun_ns < kMostPlanningNs); ++run)
-    for (std::uint64_t i = 0; i < of_run; ++i, ++planned) {
-      const auto frame = frame_at(course, run * (count / runs) + i);
-      const auto [window, frames] = frames_together(windows, course, extent_length, *frame);
-      MDFS_TRY_ASSIGN(const engine::WindowPlan plan,
-                      request.level == 0 ? volume_.plan_window(request.ino, window, stop)
-                                         : volume_.plan_level(request.ino, request.level, window, stop));
-      reads.resize(std::max(reads.size(), plan.disks.size()));
-      for (std::size_t disk = 0; disk < plan.disks.size(); ++disk) {
-        reads[disk].requests += static_cast<double>(plan.disks[disk].requests) / static_cast<double>(frames);
-        reads[disk].bytes += static_cast<double>(plan.disks[disk].bytes) / static_cast<double>(frames);
-      }
-    }
-  for (DiskReads& one : reads) {
-    one.requests /= static_cast<double>(planned);
-    one.bytes /= static_cast<double>(planned);
-  }
+  const auto plan = [&](const geometry::Window& window) -> Result<std::vector<DiskReads>> {
+    MDFS_TRY_ASSIGN(const engine::WindowPlan found, request.level == 0
+                                                        ? volume_.plan_window(request.ino, window, stop)
+                                                        : volume_.plan_level(request.ino, request.level, window, stop));
+    std::vector<DiskReads> reads;
+    for (const auto& disk : found.disks)
+      reads.push_back({static_cast<double>(disk.requests), static_cast<double>(disk.bytes)});
+    return reads;
+  };
+  MDFS_TRY_ASSIGN(std::vector<DiskReads> reads, mean_reads(windows, course, extent_length, plan,
+                                                           [&] { return now_ns() - begun_ns >= kMostPlanningNs; }));
+  reads.resize(std::max<std::size_t>(reads.size(), volume_.store().disk_count()));
   return reads;
 }
 
@@ -191,9 +154,7 @@ Result<Opened> Streams::open(const StreamRequest& request, const engine::Stop& s
                  fmt::format("lookahead {}: must be 1 to {} frames, or 0", request.lookahead, kMostLookahead)};
   MDFS_TRY_ASSIGN(const unsigned coarser, levels_above(request));
   const std::uint64_t frame_bytes = geometry::window_bytes(geometry, request.window);
-  unsigned lookahead = request.lookahead > 0 ? request.lookahead : default_lookahead(request.rate);
-  if (request.lookahead == 0)
-    while (lookahead > kLeastLookahead && (lookahead + 1) * frame_bytes > options_.memory_bytes / 4) --lookahead;
+  const unsigned lookahead = lookahead_of(request.lookahead, request.rate, frame_bytes, options_.memory_bytes);
   MDFS_TRY_ASSIGN(FrameCost cost, cost_of(request, windows, course, stop));
 
   Opened opened;
@@ -242,9 +203,7 @@ Status Streams::check_bounds(const Stream& stream) const {
 }
 
 std::int64_t Streams::start_of(const Stream& stream, const Course& course) const {
-  // Twice the time that they are shown: the disks may have to end what they were asked before.
-  const double ahead_ns = 2 * static_cast<double>(stream.queue.lookahead()) * static_cast<double>(period_ns(course));
-  return now_ns() + static_cast<std::int64_t>(std::clamp(ahead_ns, double{kLeastPrefillNs}, double{kMostPrefillNs}));
+  return now_ns() + prefill_ns(stream.queue.lookahead(), course);
 }
 
 void Streams::keep_schedules() { volume_.store().keep_schedules(!streams_.empty() || trials_ > 0); }
@@ -252,7 +211,7 @@ void Streams::keep_schedules() { volume_.store().keep_schedules(!streams_.empty(
 void Streams::start_threads() {
   std::size_t wanted = 0;
   for (const auto& [id, stream] : streams_) wanted += stream->queue.lookahead();
-  while (threads_.size() < std::min(wanted, kThreads)) threads_.emplace_back([this] { run(); });
+  while (threads_.size() < std::min(wanted, kReadThreads)) threads_.emplace_back([this] { run(); });
 }
 
 void Streams::close(std::uint64_t id) {
@@ -423,20 +382,15 @@ void Streams::answer_if_ready(Stream& stream, std::int64_t now, std::vector<Call
 // The read with the earliest deadline of those that may begin; else the time at which one may.
 std::optional<Streams::Job> Streams::choose_job(std::int64_t now, std::int64_t& until_ns, std::vector<Call>& calls) {
   for (;;) {
-    std::shared_ptr<Stream> chosen;
-    std::int64_t deadline = INT64_MAX;
-    until_ns = INT64_MAX;
+    std::vector<std::shared_ptr<Stream>> all;
+    std::vector<const FrameQueue*> queues;
     for (const auto& [id, stream] : streams_) {
-      const std::optional<FrameQueue::Opening> opening = stream->queue.opening();
-      if (!opening) continue;
-      if (opening->from_ns > now) {
-        until_ns = std::min(until_ns, opening->from_ns);
-      } else if (!chosen || opening->deadline_ns < deadline) {
-        chosen = stream;
-        deadline = opening->deadline_ns;
-      }
+      all.push_back(stream);
+      queues.push_back(&stream->queue);
     }
-    if (!chosen) return std::nullopt;
+    const std::optional<std::size_t> first = next_to_read(queues, now, until_ns);
+    if (!first) return std::nullopt;
+    const std::shared_ptr<Stream>& chosen = all[*first];
     if (const auto read = chosen->queue.begin_read(now); read) return Job{chosen, *read};
     answer_if_ready(*chosen, now, calls);  // all that remained was dropped
   }
@@ -501,9 +455,8 @@ std::vector<Result<Streams::ReadFrame>> Streams::read_frames(const Stream& strea
   const bool backwards = read.step < 0;
   std::vector<Result<ReadFrame>> frames;
   if (read.count > 1) {
-    geometry::Window all = stream.windows.at(read.frame_number(backwards ? read.count - 1 : 0));
     const unsigned axis = stream.windows.axis;
-    all.length[axis] *= read.count;
+    const geometry::Window all = window_of(stream.windows, read);
     const Result<FrameBytes> bytes = read_at(stream, all, read.coarser, stop);
     for (unsigned i = 0; bytes.ok() && i < read.count; ++i) {
       const std::uint64_t number = backwards ? read.count - 1 - i : i;

@@ -18,6 +18,7 @@
 #include "device/urgency.h"
 #include "geometry/geometry.h"
 #include "streams/admission.h"
+#include "streams/demand.h"
 #include "streams/disk_trial.h"
 #include "streams/frame_queue.h"
 #include "volume/volume.h"
@@ -25,13 +26,11 @@
 namespace mdfs::streams {
 
 struct StreamOptions {
-  double limit = 0.8;                       // of the time of each disk, for all streams together
-  std::uint64_t memory_bytes = 256u << 20;  // for frames that are read ahead, of all streams together
-  std::int64_t trial_ns = 1'000'000'000;    // in which the disks are measured for a new stream
+  double limit = 0.8;                                // of the time of each disk, for all streams together
+  std::uint64_t memory_bytes = kDefaultMemoryBytes;  // for frames that are read ahead, of all streams together
+  std::int64_t trial_ns = kTrialNs;                  // in which the disks are measured for a new stream
 };
-inline constexpr double kLeastLimit = 0.05, kMostLimit = 0.9;
-inline constexpr std::size_t kMostStreams = 64, kMostOfUser = 32;
-inline constexpr unsigned kMostLookahead = 256;
+inline constexpr std::size_t kMostOfUser = 32;
 
 struct StreamRequest {
   volume::Ino ino = 0;

@@ -13,7 +13,8 @@ LAYERS = ["base", "channel", "geometry", "layout", "format", "codec", "model", "
           "volume", "maintenance", "views", "streams", "fuse", "meter", "sim"]
 # Layers that use fewer than all those below them. meter and sim are used by programs alone.
 ONLY_USES = {"channel": {"base", "channel"}, "layout": {"base", "geometry", "layout"},
-             "meter": {"base", "model", "meter"}, "sim": {"base", "geometry", "layout", "model", "sim"}}
+             "meter": {"base", "model", "meter"},
+             "sim": {"base", "geometry", "layout", "model", "device", "streams", "sim"}}
 FOR_PROGRAMS = {"meter", "sim"}
 
 # The subfolders of src/engine: includes go down this list, too. Files of src/engine itself lie beside all of them.

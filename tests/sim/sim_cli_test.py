@@ -114,7 +114,8 @@ class Options(unittest.TestCase):
                                     f"--{option} is not in {parameters}")
 
     def test_nonsense_in_any_option_is_refused_in_one_line_and_never_ends_in_a_crash(self):
-        flags = {"json", "csv", "own-images", "stagger", "reads-only", "independent", "all"}
+        flags = {"json", "csv", "own-images", "stagger", "reads-only", "independent", "all", "drop", "unchecked",
+                 "scrub"}
         for command, arguments in self.commands.items():
             for option in set(options_of(command)) - flags - {"help", "plot"}:
                 words = list(arguments)
@@ -189,6 +190,29 @@ class Forms(unittest.TestCase):
         self.assertAlmostEqual(out["frames_per_s"], 27.06, delta=0.01)
         self.assertEqual(len(out["streams"]), 3)
         self.assertAlmostEqual(sum(out["utilization"]["disk"]) / 8, 0.60, delta=0.01)
+
+    def test_streams_of_a_mount_are_in_time_when_accepted_and_late_by_force_or_without_a_reservation(self):
+        film = ["streams", "sata-disk", "--disks", 4, "--shape", "2048x256x512", "--extent", "1x128x128",
+                "--bytes-per-pixel", 1, "--window", "y0+128,x0+128", "--readers", 2, "--reader-size", "8x256x512",
+                "--writers", 1, "--scrub", "--seconds", 5]
+        rates = ["--rate", ",".join(["50"] * 8)]
+        out = load(*film, *rates)
+        running = [stream for stream in out["streams"] if stream["runs"]]
+        self.assertGreater(len(running), 2)
+        self.assertLess(len(running), 8)
+        self.assertTrue(all(stream["accepted"] for stream in running))
+        self.assertLessEqual(max(out["reserved_loads"]), 0.8 + 1e-9)
+        self.assertEqual(out["reserved"]["late"], 0)
+        self.assertGreater(out["unreserved"]["late"], out["unreserved"]["frames"] / 10)
+        forced = load(*film, *rates, "--unchecked")
+        self.assertTrue(all(stream["runs"] for stream in forced["streams"]))
+        self.assertGreater(forced["reserved"]["late"], 0)
+        self.assertEqual(run(*film, *rates), run(*film, *rates))
+        self.assertIn("is refused", run(*film, *rates))
+        for words, message in ((["--axis", "q"], "the image has the axes"), (["--window", "z0"], "for 8 streams"),
+                               (["--slices", 3], "--rate"), (["--copies", 2], "one copy")):
+            self.assertIn(message, run(*film, *rates, *words, fails=True))
+        self.assertIn("--rate", run("streams", "nvme", "--readers", 1, fails=True))
 
     def test_a_rebuild_says_what_it_moves_how_long_it_takes_and_what_windows_cost_meanwhile(self):
         command = ["rebuild", "sata-disk", "--disks", 6, "--lost-disk", 2, "--filled", 0.5, "--sizes",

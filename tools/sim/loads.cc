@@ -14,6 +14,7 @@
 #include "plot.h"
 #include "report.h"
 #include "sim/experiment.h"
+#include "streams_of_mount.h"
 #include "support/ranges.h"
 #include "support/text.h"
 
@@ -218,6 +219,7 @@ struct StreamsCommand : SimOptions {
   unsigned frame_extents = 8;
   bool stagger = false;
   bool own_images = false;
+  MountStreamOptions mount;
 };
 
 // With --frame: frames of so many bytes one after another, cut into equal extents, one after another on the disks.
@@ -235,8 +237,23 @@ Result<sim::System> stream_system(const StreamsCommand& options) {
   return make_system(shared);
 }
 
+void stream_parameters(const StreamsCommand& options, Report& report) {
+  report.parameter("frames", options.frames);
+  report.parameter("slices", options.slices);
+  report.parameter("skip", options.skipped);
+  report.parameter("frame", options.frame);
+  report.parameter("stagger", options.stagger);
+  report.parameter("own_images", options.own_images);
+  mount_stream_parameters(options.mount, report);
+}
+
 Status run_streams_command(const StreamsCommand& options) {
   MDFS_TRY_ASSIGN(const sim::System system, stream_system(options));
+  if (!options.mount.rates.empty()) {
+    Report report(options, "streams", &system);
+    stream_parameters(options, report);
+    return run_streams_of_mount(options, options.mount, report, system);
+  }
   sim::StreamsOptions streams;
   MDFS_TRY_ASSIGN(streams.slice_s, named("--slice", model::parse_time_s(options.slice)));
   if (streams.slice_s <= 0)
@@ -253,14 +270,9 @@ Status run_streams_command(const StreamsCommand& options) {
   }
   MDFS_TRY_ASSIGN(const sim::StreamsResult result, sim::run_streams(system, streams));
   Report report(options, "streams", &system);
-  report.parameter("frames", options.frames);
+  stream_parameters(options, report);
   report.parameter("slice_s", streams.slice_s);
-  report.parameter("slices", options.slices);
-  report.parameter("skip", options.skipped);
-  report.parameter("frame", options.frame);
   report.parameter("frame_extents", streams.frame_extents);
-  report.parameter("stagger", options.stagger);
-  report.parameter("own_images", options.own_images);
   auto& json = report.json();
   json["frames_per_s"] = result.frames_per_s;
   json["requested_bytes_per_s"] = result.bytes_per_s;
@@ -314,6 +326,9 @@ void add_streams(SimProgram& program) {
       ->capture_default_str();
   command->add_flag("--stagger", streams->stagger, "Begin the streams one after another, not in phase");
   command->add_flag("--own-images", streams->own_images, "Give each stream an image of its own");
+  add_mount_stream_options(
+      *command, streams->mount,
+      {"--frames", "--slice", "--slices", "--skip", "--frame", "--frame-extents", "--stagger", "--own-images"});
   command->callback([&program, streams] { program.action = [streams] { return run_streams_command(*streams); }; });
 }
 

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
+#include "model/quantity.h"
 #include "options.h"
 #include "plot.h"
 #include "report.h"
@@ -30,6 +31,7 @@ struct RebuildCommand : SimOptions {
   std::vector<std::string> sizes = {"64x64", "512x512"};
   unsigned windows = 500;
   std::optional<std::string> load;  // absent: one window at a time
+  std::string think = "0 s";
 };
 
 // The volume with all disks, and without the lost one.
@@ -42,8 +44,8 @@ Result<Volumes> make_volumes(const RebuildCommand& options) {
   if (setup.copies != 2) return Error{Errc::kUsage, "--copies 1: the extents of a lost disk are lost; it must be 2"};
   if (setup.cache_bytes != 0) return Error{Errc::kUsage, "--cache: windows beside a rebuild are read from the disks"};
   if (setup.disks < 3)
-    return Error{Errc::kUsage, fmt::format("--disks {}: a rebuild needs 3 or more, for both copies of each extent",
-                                           setup.disks)};
+    return Error{Errc::kUsage,
+                 fmt::format("--disks {}: a rebuild needs 3 or more, for both copies of each extent", setup.disks)};
   sim::Setup whole = setup;
   whole.lost_disk.reset();
   if (!setup.lost_disk) setup.lost_disk = 0;
@@ -75,6 +77,7 @@ Result<std::vector<State>> simulate(const RebuildCommand& options, const Volumes
   sim::RebuildLoad load;
   MDFS_TRY_ASSIGN(load.length, named("--sizes", parse_window_size(volumes.healthy.setup().image, size)));
   load.windows = options.windows;
+  MDFS_TRY_ASSIGN(load.think_s, named("--think", model::parse_time_s(options.think)));
   if (options.load) {
     const sim::RandomResult single = sim::read_random(volumes.healthy, load.length, kPositionsOfLoad, options.seed);
     MDFS_TRY_ASSIGN(load.windows_per_s,
@@ -86,7 +89,7 @@ Result<std::vector<State>> simulate(const RebuildCommand& options, const Volumes
   alike.seed = options.seed;
   const auto read = [&](const sim::System& system) {
     return load.windows_per_s ? sim::poisson(system, alike, *load.windows_per_s).delays_s
-                              : sim::closed(system, alike, 1, 0).delays_s;
+                              : sim::closed(system, alike, 1, load.think_s).delays_s;
   };
   std::vector<State> states = {{"healthy", read(volumes.healthy), {}}, {"degraded", read(volumes.degraded), {}}};
   sim::RebuildResult beside = sim::run_rebuild(volumes.degraded, plan, load, options.seed);
@@ -108,14 +111,9 @@ void report_state(const std::string& size, const State& state, const sim::Rebuil
   report.row({size, state.name, std::to_string(summary.count), number_text(mean.mean), number_text(mean.half_width),
               number_text(summary.p50), number_text(summary.p95), number_text(summary.max),
               rebuilds ? number_text(*state.rebuild_s) : "", rebuilds ? number_text(bytes / *state.rebuild_s) : ""});
-  nlohmann::ordered_json json = {{"size", size},
-                                 {"state", state.name},
-                                 {"windows", summary.count},
-                                 {"mean_s", mean.mean},
-                                 {"p50_s", summary.p50},
-                                 {"p95_s", summary.p95},
-                                 {"p99_s", summary.p99},
-                                 {"max_s", summary.max}};
+  nlohmann::ordered_json json = {{"size", size},         {"state", state.name},  {"windows", summary.count},
+                                 {"mean_s", mean.mean},  {"p50_s", summary.p50}, {"p95_s", summary.p95},
+                                 {"p99_s", summary.p99}, {"max_s", summary.max}};
   if (std::isfinite(mean.half_width)) json["half_width_95"] = mean.half_width;
   if (rebuilds) {
     json["rebuild_s"] = *state.rebuild_s;
@@ -129,8 +127,8 @@ void report_full_disk(const model::Machine& machine, double bytes_per_s, Report&
   const double bytes = model::head_capacity(machine) * machine.layout.filled;
   if (!(bytes > 0) || !(bytes_per_s > 0)) return;
   report.json()["full_disk"] = {{"bytes", bytes}, {"rebuild_s", bytes / bytes_per_s}};
-  report.line(fmt::format("a disk with {:.4g} GB in use, at this rate: {:.3g} h", bytes / 1e9,
-                          bytes / bytes_per_s / 3600));
+  report.line(
+      fmt::format("a disk with {:.4g} GB in use, at this rate: {:.3g} h", bytes / 1e9, bytes / bytes_per_s / 3600));
 }
 
 void report_plan(const Volumes& volumes, const sim::RebuildPlan& plan, const sim::RebuildResult& alone,
@@ -167,6 +165,8 @@ Status run_rebuild_command(const RebuildCommand& options) {
   report.parameter("sizes", options.sizes);
   report.parameter("windows", options.windows);
   report.parameter("load", options.load ? nlohmann::ordered_json(*options.load) : nlohmann::ordered_json(nullptr));
+  MDFS_TRY_ASSIGN(const double think_s, named("--think", model::parse_time_s(options.think)));
+  report.parameter("think_s", think_s);
   report_plan(volumes, plan, sim::run_rebuild(volumes.degraded, plan, std::nullopt, options.seed), report);
   report.columns(columns());
   sim::Figure figure{.title = fmt::format("{}: windows beside a rebuild", volumes.healthy.setup().machine.name),
@@ -199,9 +199,13 @@ void add_rebuild_command(SimProgram& program) {
   command->add_option("--windows", options->windows, "Number of windows of each size and state, at least")
       ->check(whole_number(20, kMostWindowsBeside))
       ->capture_default_str();
-  command->add_option("--load", options->load,
-                      "Windows at random times: a share of the sustainable load (0.5), windows (30/s) or bytes (6MB/s) "
-                      "(default: one at a time)");
+  auto* load = command->add_option(
+      "--load", options->load,
+      "Windows at random times: a share of the sustainable load (0.5), windows (30/s) or bytes (6MB/s) "
+      "(default: one at a time)");
+  command->add_option("--think", options->think, "One at a time: from the arrival of a window to the next request")
+      ->capture_default_str()
+      ->excludes(load);
   command->callback([&program, options] { program.action = [options] { return run_rebuild_command(*options); }; });
 }
 

@@ -138,6 +138,10 @@ TEST(RebuildTest, BeforeEachPieceItWaitsForReadersButNoLongerThanTheMount) {
   for (const RebuildPiece& piece : plan.pieces) waits += piece.begins_step ? 1 : 0;
   const double alone = run_rebuild(system, plan, std::nullopt, 1).rebuild_s;
   EXPECT_GE(result.rebuild_s, alone + 0.019 * static_cast<double>(waits));
+  // A reader that pauses does not hold it up.
+  RebuildLoad pausing = load_of(64);
+  pausing.think_s = 0.002;
+  EXPECT_LT(run_rebuild(system, plan, pausing, 1).rebuild_s, result.rebuild_s * 0.95);
   // Few windows: it hardly waits.
   RebuildLoad rare = load_of(64);
   rare.windows_per_s = 1;
