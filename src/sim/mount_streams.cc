@@ -25,6 +25,8 @@ namespace {
 using device::Urgency;
 
 constexpr std::uint64_t kWrittenAtOnce = 64u << 20;  // by a writer, before the next
+constexpr std::int64_t kOpeningNs = streams::kTrialNs + streams::kTrialNs / streams::kTrialPartBefore;
+constexpr double kLooksEveryS = 0.1;  // whether all have ended
 constexpr double kNs = 1e9;
 
 std::int64_t ns_of(double seconds) { return static_cast<std::int64_t>(seconds * kNs); }
@@ -169,14 +171,14 @@ class Run final : public Listener {
     for (unsigned i = 0; i < options_.other.writers; ++i) begin_write();
     if (options_.other.scrub) nap();
     drain();
-    engine_.run_until(end_s(), *this);
+    while (open_ > 0 && engine_.now_s() < end_s())
+      engine_.run_until(std::min(end_s(), engine_.now_s() + kLooksEveryS), *this);
     for (const Client& client : clients_) {
       StreamFrames& frames = result_.streams[client.stream];
-      const streams::Course& course = client.queue.course();
       frames.counts = client.queue.counts();
-      for (std::uint64_t n = client.next_n; n < streams::frame_count(course); ++n, ++frames.overdue)
-        if (streams::deadline_ns(course, n) >= now_ns()) break;
+      frames.overdue = client.frames - std::min(client.frames, client.next_n);
     }
+    result_.seconds = engine_.now_s();
     result_.use = use();
     return std::move(result_);
   }
@@ -198,6 +200,7 @@ class Run final : public Listener {
     std::map<std::uint64_t, std::int64_t> begun_ns;  // of frames that were read, by frame number
     bool waits = false;                              // for a frame
     std::uint64_t next_n = 0;                        // that it asks for
+    std::uint64_t frames = 0;                        // that it takes
   };
   enum Alarm : std::uint64_t { kThreads, kNap, kFirstClient };
 
@@ -212,7 +215,8 @@ class Run final : public Listener {
   }
 
   std::int64_t now_ns() const { return ns_of(engine_.now_s()); }
-  double end_s() const { return start_s_ + options_.seconds; }
+  // Frames that are later than all of the time count as late all the same.
+  double end_s() const { return start_s_ + 2 * options_.seconds; }
   double no_earlier(std::int64_t at_ns) const {
     return std::max(engine_.now_s(), (static_cast<double>(at_ns) + 1) / kNs);
   }
@@ -223,10 +227,20 @@ class Run final : public Listener {
     MDFS_CHECK(windows.ok());
     streams::Course course = course_of(*windows, stream);
     course.start_ns = streams::prefill_ns(lookahead, course) + ns_of(random_.uniform(0, 1 / stream.rate));
+    // Each opening has its trial.
+    course.start_ns += static_cast<std::int64_t>(clients_.size()) * kOpeningNs;
     start_s_ = std::max(start_s_, static_cast<double>(course.start_ns) / kNs);
     // Programs without a reservation read frame by frame.
     const streams::Slabs slabs = reserved_ ? slabs_of(system_, stream) : streams::Slabs{};
-    clients_.push_back({i, *windows, streams::FrameQueue(course, lookahead, stream.drops, 0, slabs), {}, false, 0});
+    const auto wanted = static_cast<std::uint64_t>(std::ceil(options_.seconds * stream.rate));
+    clients_.push_back({i,
+                        *windows,
+                        streams::FrameQueue(course, lookahead, stream.drops, 0, slabs),
+                        {},
+                        false,
+                        0,
+                        std::min(wanted, streams::frame_count(course))});
+    ++open_;
   }
 
   // ---- frames
@@ -272,7 +286,11 @@ class Run final : public Listener {
   // A client takes each frame at its deadline.
   void ask(Client& client) {
     const std::int64_t deadline_ns = streams::deadline_ns(client.queue.course(), client.next_n);
-    if (client.next_n >= streams::frame_count(client.queue.course())) return;
+    if (client.next_n >= client.frames) {
+      client.queue.pause();  // closed
+      --open_;
+      return;
+    }
     engine_.alarm(no_earlier(deadline_ns), kFirstClient + static_cast<std::uint64_t>(&client - clients_.data()));
   }
   void deliver(Client& client) {
@@ -422,7 +440,8 @@ class Run final : public Listener {
   std::vector<Work> works_;
   std::vector<std::uint32_t> free_;
   std::vector<std::uint64_t> finished_;
-  double start_s_ = 0;  // the latest first deadline
+  double start_s_ = 0;    // the latest first deadline
+  std::size_t open_ = 0;  // clients that want further frames
   std::size_t threads_ = 0;
   std::int64_t woken_ns_ = INT64_MAX, napped_ns_ = 0;
   std::uint64_t readers_ = 0, written_offset_ = 0, scrubbed_offset_ = 0;

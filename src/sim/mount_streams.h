@@ -45,7 +45,7 @@ struct StreamAnswer {
 
 struct StreamFrames {
   streams::FrameCounts counts;
-  std::uint64_t overdue = 0;  // frames whose time has come, and which had not been read at the end
+  std::uint64_t overdue = 0;  // frames that had not been read at the end, after twice the time
   std::uint64_t late() const { return counts.late + counts.dropped + overdue; }
   std::uint64_t all() const { return counts.in_time + late(); }
   std::vector<double> read_s;   // from the beginning of a frame's read to its end
@@ -56,7 +56,7 @@ struct MountStreamsOptions {
   std::vector<MountStream> streams;
   OtherLoad other;
   double limit = 0.8;
-  double seconds = 20;  // in which frames are due
+  double seconds = 20;  // for which each stream runs
   std::uint64_t seed = 1;
 };
 
@@ -73,11 +73,13 @@ enum class Reservation : std::uint8_t {
 };
 struct MountStreamsResult {
   std::vector<StreamFrames> streams;  // empty for those that do not run
+  double seconds = 0;                 // until the last stream has ended
   std::uint64_t windows = 0;          // that the other readers got
   double written_bytes = 0, scrubbed_bytes = 0;
   std::vector<ResourceUse> use;
 };
-// Each stream begins at a random moment of its period. Frames and windows find nothing in a cache. Stages of whole
+// The streams are opened one after another, as long apart as a trial takes; each begins at a random moment of its
+// period. Frames and windows find nothing in a cache. Stages of whole
 // windows are left out, as on modelled disks.
 MountStreamsResult run_mount_streams(const System& system, const MountStreamsOptions& options,
                                      const std::vector<StreamAnswer>& answers, Reservation reservation);

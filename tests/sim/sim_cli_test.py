@@ -194,7 +194,7 @@ class Forms(unittest.TestCase):
     def test_streams_of_a_mount_are_in_time_when_accepted_and_late_by_force_or_without_a_reservation(self):
         film = ["streams", "sata-disk", "--disks", 4, "--shape", "2048x256x512", "--extent", "1x128x128",
                 "--bytes-per-pixel", 1, "--window", "y0+128,x0+128", "--readers", 2, "--reader-size", "8x256x512",
-                "--writers", 1, "--scrub", "--seconds", 5]
+                "--writers", 8, "--scrub", "--seconds", 12]
         rates = ["--rate", ",".join(["50"] * 8)]
         out = load(*film, *rates)
         running = [stream for stream in out["streams"] if stream["runs"]]

@@ -78,6 +78,7 @@ class Values(unittest.TestCase):
             ("--clients", "0", "closed"), ("--clients", "nan", "closed"), ("--think", "-1 s", "closed"),
             ("--think", "nan", "closed"), ("--loads", "0", "poisson"), ("--loads", "nan", "poisson"),
             ("--loads", "1e400/s", "poisson"), ("--frames", "0", "streams"), ("--slice", "0 s", "streams"),
+            ("--rate", "0", "streams"), ("--rate", "nan", "streams"), ("--windows", "19", "rebuild"),
             ("--slice", "inf", "streams"), ("--frame", "-1", "streams"), ("--bytes-per-pixel", "0", "random"),
             ("--shape", "4x0", "random"), ("--extent", "0x1", "random"), ("--size", "0x1", "random"),
             ("--disks", "", "random"),

@@ -166,7 +166,8 @@ void report_frames(const std::string& name, const sim::MountStreamsOptions& expe
   json = frames_json(all);
   json["streams"] = std::move(each);
   json["windows_of_readers"] = result.windows;
-  json["windows_of_readers_per_s"] = static_cast<double>(result.windows) / experiment.seconds;
+  json["windows_of_readers_per_s"] = static_cast<double>(result.windows) / result.seconds;
+  json["seconds"] = result.seconds;
   json["written_bytes"] = result.written_bytes;
   json["scrubbed_bytes"] = result.scrubbed_bytes;
   for (const sim::ResourceUse& use : result.use)
@@ -197,7 +198,7 @@ void add_mount_stream_options(CLI::App& command, MountStreamOptions& options, co
       ->needs(rate)
       ->check(number_from(streams::kLeastLimit, streams::kMostLimit))
       ->capture_default_str();
-  command.add_option("--seconds", options.seconds, "Time in which frames are due")
+  command.add_option("--seconds", options.seconds, "Time for which each stream runs")
       ->needs(rate)
       ->check(number_from(kLeastSeconds, kMostSeconds))
       ->capture_default_str();
