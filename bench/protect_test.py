@@ -103,6 +103,18 @@ class VerdictTest(unittest.TestCase):
     def test_the_row_names_both_figures(self):
         self.assertEqual(self.row("MB/s", 48, 0.47).note, "with one copy 100 MB/s: 0.48x")
 
+    def test_a_slow_disk_is_judged_beside_equal_ones_and_one_that_hangs_is_shown(self):
+        timed_by_rate = {rate: {"p99_ms": p99, "mean_ms": 8, "max_ms": 2 * p99}
+                         for rate, p99 in ((protect.RATE, 20), (protect.protected.SLOW_RATE, 30),
+                                           (protect.protected.HUNG_RATE, 900))}
+        slow, hung = protect.beside_a_lame_disk(Figures("twice", beside_lame=timed_by_rate))
+        self.assertTrue(slow.met)
+        self.assertIsNone(hung.met)
+        self.assertEqual((slow.floor, hung.value), (20, 900))
+        self.assertIn("longest 1800 ms (40.0)", hung.note)
+        timed_by_rate[protect.protected.SLOW_RATE]["p99_ms"] = 41
+        self.assertFalse(protect.beside_a_lame_disk(Figures("twice", beside_lame=timed_by_rate))[0].met)
+
     def test_every_row_of_a_lost_disk_has_a_floor_and_all_peers(self):
         def figures(name):
             return Figures(name, windows={64: 1, 512: 8}, degraded={64: 1, 512: 9}, rebuild_mb_s=120, replace_mb_s=19,

@@ -28,6 +28,7 @@ class Figures:
     windows: dict[int, float] = dataclasses.field(default_factory=dict)  # ms
     clients_s: float = 0  # windows a second
     degraded: dict[int, float] = dataclasses.field(default_factory=dict)  # ms
+    beside_lame: dict[int, dict] = dataclasses.field(default_factory=dict)  # what the timer says, by the rate of a disk
     rebuild_mb_s: float | None = None  # to the free space of the other disks
     replace_mb_s: float | None = None  # to a new disk
     alone_ms: list[float] = dataclasses.field(default_factory=list)  # of each window, a disk lost

@@ -19,6 +19,7 @@ LEAST_IMPORT, LEAST_FRAMES, LEAST_CLIENTS = 0.47, 0.47, 1
 MOST_WRITTEN, MOST_HEALTHY = 2, 1 / 0.98
 MOST_DEGRADED = 1.14 * 1.1  # what is enumerated for eight disks, and a tenth
 LEAST_REBUILD, MOST_BESIDE = 0.8, 2
+MOST_BESIDE_SLOW = 2
 DESIGN_REBUILD = (DISKS - 1) * RATE / 2  # of a disk on which reads and writes share one rate
 ALL_BUSY = "throttle, all disks busy"
 
@@ -38,7 +39,7 @@ def rows(context):
         raise Skip(str(error)) from error
     once, twice = found["once"], found["twice"]
     return [*storing(once, twice, floors, peers), *healthy(once, twice, floors, peers),
-            *without_a_disk(twice, floors, peers), *rebuilding(twice, source, peers)]
+            *beside_a_lame_disk(twice), *without_a_disk(twice, floors, peers), *rebuilding(twice, source, peers)]
 
 
 def profiles(disks):
@@ -89,6 +90,21 @@ def healthy(once, twice, floors, peers):
     found.append(beside_once(f"{many.COLD_CLIENTS} processes, windows 512x512, cold, two copies", "/s",
                              twice.clients_s, once.clients_s, floors.clients_s, ALL_BUSY, LEAST_CLIENTS,
                              of_peers(peers, lambda peer: peer.clients_s)))
+    return found
+
+
+def beside_a_lame_disk(twice):
+    """A disk that is slow must not be felt, and one that hangs must not stop anybody."""
+    side, times = figures.READER_SIDE, twice.beside_lame
+    even = times[RATE]["p99_ms"]
+    found = []
+    for rate, what in ((protected.SLOW_RATE, "a disk 4 times slower"), (protected.HUNG_RATE, "a disk that hangs")):
+        row = table.Row(GROUP, f"{side}x{side}, cold, 99th percentile, {what}", times[rate]["p99_ms"], "ms", even,
+                        "99th percentile of equal disks")
+        row.note = "; ".join(f"{name} {table.number(times[rate][key])} ms ({table.number(times[RATE][key])})"
+                             for name, key in (("mean", "mean_ms"), ("longest", "max_ms")))
+        found.append(row)
+    found[0].target, found[0].met = f"at most {MOST_BESIDE_SLOW:g}x", found[0].value <= MOST_BESIDE_SLOW * even
     return found
 
 

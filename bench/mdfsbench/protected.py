@@ -18,6 +18,8 @@ ROUNDS = 3
 APART = 256  # samples between windows: the largest extent in question
 CLIENT_WINDOWS = 10
 COPIES = {"once": 1, "twice": 2}
+SLOW_RATE, HUNG_RATE = RATE // 4, 1000
+LAME_RATES = (RATE, SLOW_RATE, HUNG_RATE)
 
 
 class Floors:
@@ -42,6 +44,7 @@ def measure(context, source, small, disks):
             at.clients_s, planned = clients(context, source, members, name)
         floors.clients_s = DISKS * RATE / planned
         floors.windows = window_floors(context, source, members)
+        found["twice"].beside_lame = beside_a_lame_disk(context, source, disks, members)
         lose(disks, members)
         disks.throttle(*figures.WINDOWS)
         windows(context, source, members, {"twice": found["twice"].degraded})
@@ -124,6 +127,22 @@ def windows(context, source, members, found):
                                     **{name: lambda name=name: mean(name) for name in found})
         for name, median in medians.items():
             found[name][side] = median
+
+
+def beside_a_lame_disk(context, source, disks, members):
+    """What the timer says of windows by the rate of the last member, which changes when the volume is mounted."""
+    side = figures.READER_SIDE
+    count, warmup = (QUICK_COUNTS if context.quick else COUNTS)[side]
+    found = {}
+    for rate in LAME_RATES:
+        say(f"MDFS, stored twice: windows of {side}x{side}, cold, a disk of {rate} bytes/s")
+        with context.mounted(members) as mnt:
+            disks.throttle([RATE] * (DISKS - 1) + [rate] * (len(disks.paths) - DISKS + 1), IOPS)
+            try:
+                found[rate] = timer(context, mnt / "twice/picture", source, side, count, warmup)
+            finally:
+                disks.throttle(*figures.WINDOWS)
+    return found
 
 
 def window_floors(context, source, members):

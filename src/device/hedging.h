@@ -20,7 +20,7 @@ namespace mdfs::device {
 inline constexpr std::int64_t kLeastLateNs = 60'000'000;
 inline constexpr double kLateTimes = 6;
 // Of a disk of which nothing is known: a magnetic one, by what a request counts for.
-inline constexpr double kUnknownNsPerByte = 9e6 / static_cast<double>(kRequestBytes);
+inline constexpr double kUnseenNsPerByte = 9e6 / static_cast<double>(kRequestBytes);
 
 // The usual paces of disks, by what is seen of them now: of one that is slow that of the others (slowness()). A disk
 // that stops would otherwise soon be as slow as ever.
@@ -36,7 +36,7 @@ inline std::vector<std::optional<double>> usual_paces(std::span<const std::optio
 // kRequestBytes each.
 inline std::int64_t late_after_ns(double queued_bytes, std::optional<double> ns_per_byte) {
   constexpr double kMost = 3600e9;
-  const double usual_ns = queued_bytes * ns_per_byte.value_or(kUnknownNsPerByte);
+  const double usual_ns = queued_bytes * ns_per_byte.value_or(kUnseenNsPerByte);
   return std::max(kLeastLateNs, static_cast<std::int64_t>(std::min(kMost, kLateTimes * usual_ns)));
 }
 
