@@ -2,11 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/find_disks.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -14,8 +18,10 @@
 #include <optional>
 #include <set>
 #include <string_view>
+#include <thread>
 #include <utility>
 
+#include "base/aligned_buffer.h"
 #include "base/checked.h"
 #include "base/log.h"
 #include "device/open.h"
@@ -33,6 +39,10 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMaxEntries = 4096;
 
 constexpr std::string_view kUuidPrefix = "UUID=";
+
+// With a device that no argument names.
+constexpr std::chrono::seconds kPatience(3);
+constexpr std::chrono::microseconds kLongestPause(20'000);
 
 // What the commit slots of a disk say of it.
 struct Slots {
@@ -367,6 +377,25 @@ bool has_holders(const fs::path& in_sys) {
   return !fs::is_empty(in_sys / "holders", failure) && !failure;
 }
 
+// Reads of a device within kPatience, be it with an error. A process of its own reads: it cannot be ended before the
+// device answers, and must not keep this one.
+bool answers(const std::string& path) {
+  const pid_t reader = ::fork();
+  if (reader < 0) return true;  // the search itself finds out
+  if (reader == 0) {
+    AlignedBuffer sector(MDFS_SECTOR);
+    const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC);
+    if (fd >= 0) (void)!::pread(fd, sector.data(), sector.size(), 0);
+    ::_exit(0);
+  }
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  for (auto pause = std::chrono::microseconds(50);; pause = std::min(2 * pause, kLongestPause)) {
+    if (::waitpid(reader, nullptr, WNOHANG) != 0) return true;
+    if (std::chrono::steady_clock::now() >= until) return false;
+    std::this_thread::sleep_for(pause);
+  }
+}
+
 Status search_block_devices(Search& search) {
   std::error_code failure;
   std::vector<fs::path> devices;
@@ -375,7 +404,12 @@ Status search_block_devices(Search& search) {
   std::sort(devices.begin(), devices.end());
   for (const fs::path& device : devices) {
     if (search.is_done()) return {};
-    if (!has_holders(device)) MDFS_TRY(search.try_candidate("/dev/" + device.filename().string()));
+    const std::string path = "/dev/" + device.filename().string();
+    if (has_holders(device)) continue;
+    if (answers(path))
+      MDFS_TRY(search.try_candidate(path));
+    else
+      spdlog::warn("{}: does not answer, and is passed over", path);
   }
   return {};
 }

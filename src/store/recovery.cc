@@ -38,7 +38,9 @@ Result<std::vector<Candidate>> read_all(std::vector<std::unique_ptr<device::Disk
     DiskLabels labels = read_labels(*disk);
     if (!labels.label && labels.other_version)
       return Error{labels.other_version->code, disk->name() + ": " + labels.other_version->where};
-    if (!labels.label && !labels.readable && disk->size_bytes() >= MDFS_MIN_DISK_SIZE) {
+    // A device that had a label when it was found may be detached since: its size is 0.
+    const std::uint64_t bytes = disk->size_bytes();
+    if (!labels.label && (bytes == 0 || (!labels.readable && bytes >= MDFS_MIN_DISK_SIZE))) {
       spdlog::warn("{}: no label can be read; the disk counts as missing", disk->name());
       unreadable += (unreadable.empty() ? "" : ", ") + disk->name();
       continue;
