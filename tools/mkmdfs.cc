@@ -37,7 +37,7 @@ struct Options {
   std::optional<std::string> size, grow_to, zone_size, policy;
   unsigned copies = 1, spare = 0;
   bool sparse = false, force = false, json = false;
-  std::vector<std::string> disks;
+  std::vector<std::string> disks, metadata;  // for data and tree nodes, and for tree nodes alone
 };
 
 // The disks made so far go away again unless all went well. It outlives what has them open.
@@ -140,7 +140,7 @@ std::string json_text(const Options& options, const store::FormattedVolume& volu
                              {"room_blocks", disk.room_blocks},
                              {"free_blocks", disk.free_blocks},
                              {"weight", weights.weights[i]}});
-    if (!weights.rates.empty()) json["disks"].back()["read_mb_s"] = weights.rates[i].bytes_per_second / 1e6;
+    if (i < weights.rates.size()) json["disks"].back()["read_mb_s"] = weights.rates[i].bytes_per_second / 1e6;
   }
   return dump_json(json) + "\n";
 }
@@ -156,12 +156,16 @@ void print_text(const Options& options, const store::FormattedVolume& volume, co
     const store::FormattedDisk& disk = volume.disks[i];
     print_out("  {}: {}, {} free, zones of {}", options.disks[i], format_size(disk.blocks * volume.block_size),
               format_size(disk.free_blocks * volume.block_size), format_size(disk.zone_blocks * volume.block_size));
-    const bool equal = std::set(weights.weights.begin(), weights.weights.end()).size() == 1;
-    print_out("{}\n", equal ? "" : fmt::format(", weight {}", weights.weights[i]));
+    const std::uint16_t weight = weights.weights[i];
+    const bool equal = std::all_of(weights.weights.begin(), weights.weights.end(),
+                                   [&](std::uint16_t other) { return other == 0 || other == weights.weights.front(); });
+    print_out("{}\n", weight == 0 ? ", metadata alone" : equal ? "" : fmt::format(", weight {}", weight));
   }
 }
 
-Status make_volume(const Options& options) {
+Status make_volume(Options options) {
+  const std::size_t data_disks = options.disks.size();
+  options.disks.insert(options.disks.end(), options.metadata.begin(), options.metadata.end());
   store::FormatOptions format;
   MDFS_TRY_ASSIGN(const std::uint64_t block_size, parse_size(options.block_size, "--block-size"));
   if (block_size > UINT32_MAX) return {Errc::kUsage, "--block-size " + options.block_size + ": too large"};
@@ -181,18 +185,18 @@ Status make_volume(const Options& options) {
       return {Errc::kUsage, fmt::format("--policy {}: must be {}", *options.policy, alloc::policy_names())};
     format.policy = *policy;
   }
-  if (options.copies == 2 && options.disks.size() < 2)
-    return {Errc::kUsage, "--copies 2: second copies lie on other disks: give two disks or more"};
+  if (options.copies == 2 && data_disks < 2)
+    return {Errc::kUsage, "--copies 2: second copies lie on other disks: give two disks or more for data"};
   format.copies = options.copies == 2;
-  if (options.spare > 0 && options.spare + 2 > options.disks.size())
+  if (options.spare > 0 && options.spare + 2 > data_disks)
     return {Errc::kUsage, fmt::format("--spare {}: second copies need two disks beside those that may be lost: at most "
                                       "the number of disks less two ({})",
-                                      options.spare, std::max<std::size_t>(options.disks.size(), 2) - 2)};
+                                      options.spare, std::max<std::size_t>(data_disks, 2) - 2)};
   format.spare_disks = options.spare;
   if (const Status sound = store::check_options(format); !sound.ok()) return {Errc::kUsage, "--" + sound.error().where};
   if (options.sparse && !options.size) return {Errc::kUsage, "--sparse requires --size"};
   MDFS_TRY(check_names(options.disks));
-  MDFS_TRY(check_weights(options.weights, options.disks.size()));
+  MDFS_TRY(check_weights(options.weights, data_disks));
 
   MDFS_TRY_ASSIGN(const std::shared_ptr<device::UringContext> ring, device::UringContext::create());
   NewFiles made;
@@ -217,9 +221,12 @@ Status make_volume(const Options& options) {
   // With --size they have just been made.
   if (!options.force && !options.size)
     for (const std::string& path : options.disks) MDFS_TRY(refuse_contents(path));
-  MDFS_TRY_ASSIGN(const DiskWeights weights, weigh_disks(options.weights, borrowed));
+  const std::vector<device::Disk*> for_data(borrowed.begin(),
+                                            borrowed.begin() + static_cast<std::ptrdiff_t>(data_disks));
+  MDFS_TRY_ASSIGN(DiskWeights weights, weigh_disks(options.weights, for_data));
+  if (!options.json) print_out("{}", explain(weights, for_data, options.weights));
+  weights.weights.resize(borrowed.size(), 0);
   format.weights = weights.weights;
-  if (!options.json) print_out("{}", explain(weights, borrowed, options.weights));
   for (std::size_t i = 0; i < borrowed.size(); ++i) MDFS_TRY(device::wipe_signatures(options.disks[i], borrowed[i]));
   SystemEnvironment environment;
   MDFS_TRY_ASSIGN(const store::FormattedVolume volume, store::format_volume(borrowed, format, environment));
@@ -256,6 +263,11 @@ int main(int argc, char** argv) {
   app.add_option("--weights", options.weights,
                  "Weights of the disks: auto (default), equal, by-capacity, measure, or W,W,...")
       ->type_name("{auto,equal,by-capacity,measure}");
+  app.add_option("--metadata", options.metadata,
+                 "A further disk, for names and maps alone: a fast one, so that they are found fast (repeatable)")
+      ->type_name("DISK")
+      ->expected(1)
+      ->allow_extra_args(false);
   mdfs::tools::add_cluster_options(app);
   app.add_flag("--sparse", options.sparse, "With --size: do not allocate the files");
   app.add_flag("--force", options.force, "Use disks that hold data; their contents are lost");

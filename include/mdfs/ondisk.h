@@ -98,7 +98,7 @@ MDFS_STATIC_ASSERT(sizeof(struct mdfs_pointer) == 72, "pointer");
 struct mdfs_member {
   uint8_t uuid[16];
   uint64_t blocks; /* size of the disk in blocks */
-  uint16_t weight; /* slots in placements; 1 for equal disks */
+  uint16_t weight; /* slots in placements; 1 for equal disks, 0: tree nodes alone */
   uint16_t flags;  /* MDFS_MEMBER_* */
   uint32_t marks;  /* MDFS_MARK_*; unknown bits are kept */
 };

@@ -46,6 +46,13 @@ std::uint64_t default_metadata_blocks(std::uint32_t block_size, std::uint64_t di
   return align_down(blocks, unit);
 }
 
+std::uint64_t whole_metadata_blocks(std::uint32_t block_size, std::uint64_t disk_blocks, std::uint64_t room_blocks) {
+  const DiskLayout bare(block_size, disk_blocks, 0, room_blocks);
+  const std::uint64_t unit = node_blocks(block_size);
+  if (!bare.consistent() || bare.usable_blocks() <= unit) return 0;
+  return align_down(bare.usable_blocks() - unit, unit);
+}
+
 DiskLayout::DiskLayout(std::uint32_t block_size, std::uint64_t disk_blocks, std::uint64_t metadata_blocks,
                        std::uint64_t room_blocks)
     : block_size_(block_size),

@@ -37,6 +37,10 @@ std::uint64_t default_room_blocks(std::uint32_t block_size, std::uint64_t disk_b
 // quarter), at most 1 GiB.
 std::uint64_t default_metadata_blocks(std::uint32_t block_size, std::uint64_t disk_blocks);
 
+// Blocks of the metadata region of a disk for tree nodes alone: all but one node, in whole nodes; 0: the disk is too
+// small. room_blocks as in DiskLayout.
+std::uint64_t whole_metadata_blocks(std::uint32_t block_size, std::uint64_t disk_blocks, std::uint64_t room_blocks);
+
 // Blocks that a tree node takes.
 constexpr std::uint64_t node_blocks(std::uint32_t block_size) { return ceil_div(MDFS_NODE_SIZE, block_size); }
 

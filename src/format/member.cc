@@ -38,6 +38,7 @@ Member decode_member(ConstBytes bytes, std::size_t base) {
 
 Status check_members(const std::vector<Member>& members, const char* check) {
   std::set<Uuid> seen;
+  bool take_data = false;
   for (const Member& member : members) {
     if ((member.flags & ~kKnownMemberFlags) != 0) return Error{Errc::kNewerFormat, check};
     if (member.is_hole()) {
@@ -45,10 +46,10 @@ Status check_members(const std::vector<Member>& members, const char* check) {
       continue;
     }
     const bool named = !member.uuid.is_nil() && seen.insert(member.uuid).second;
-    if (!named || member.weight < 1 || member.blocks < 1 || member.blocks > Address::kMaxBlock)
-      return Error{Errc::kCorrupt, check};
+    take_data = take_data || member.takes_data();
+    if (!named || member.blocks < 1 || member.blocks > Address::kMaxBlock) return Error{Errc::kCorrupt, check};
   }
-  if (seen.empty()) return Error{Errc::kCorrupt, check};
+  if (!take_data) return Error{Errc::kCorrupt, check};
   return {};
 }
 

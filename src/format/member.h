@@ -18,13 +18,14 @@ namespace mdfs::format {
 struct Member {
   Uuid uuid;
   std::uint64_t blocks = 0;
-  std::uint16_t weight = 1;
-  std::uint16_t flags = 0;  // MDFS_MEMBER_*
-  std::uint32_t marks = 0;  // MDFS_MARK_*, and bits of newer versions
+  std::uint16_t weight = 1;  // 0: tree nodes alone
+  std::uint16_t flags = 0;   // MDFS_MEMBER_*
+  std::uint32_t marks = 0;   // MDFS_MARK_*, and bits of newer versions
 
   bool operator==(const Member&) const = default;
   bool is_hole() const { return (flags & MDFS_MEMBER_HOLE) != 0; }
   bool is_draining() const { return (flags & MDFS_MEMBER_DRAINING) != 0; }
+  bool takes_data() const { return weight > 0; }
   bool is_out() const { return (marks & MDFS_MARK_OUT) != 0; }
   static Member hole() { return {{}, 0, 0, MDFS_MEMBER_HOLE}; }
 };
@@ -42,8 +43,9 @@ std::uint64_t counted_disks(const std::vector<Member>& members);
 void encode(const Member& member, MutableBytes out, std::size_t base);
 Member decode_member(ConstBytes bytes, std::size_t base);
 
-// Checks a table: a disk at least, no disk twice, known flags, weights and sizes from 1, sizes that addresses reach,
-// holes that are zero. The error carries the name `check`. An unknown flag is kNewerFormat, all else kCorrupt.
+// Checks a table: a disk at least, no disk twice, known flags, sizes from 1 that addresses reach, one disk at least
+// that takes data, holes that are zero. The error carries the name `check`. An unknown flag is kNewerFormat, all else
+// kCorrupt.
 Status check_members(const std::vector<Member>& members, const char* check);
 
 }  // namespace mdfs::format

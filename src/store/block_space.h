@@ -101,6 +101,7 @@ class BlockSpace {
   virtual std::vector<std::uint64_t> free_of_disks() const = 0;
   // Zones [first, first + count) of a disk, fewer at its end; none of a disk that is not healthy. Reads the disk where
   // zones do not end with bitmap pages.
+  // kBusy: the disk does not answer.
   virtual Result<std::vector<ZoneUse>> zone_use(unsigned disk, std::uint64_t first, std::size_t count) = 0;
 
  protected:

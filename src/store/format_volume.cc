@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "base/aligned_buffer.h"
@@ -42,14 +43,16 @@ Status check_count(std::size_t disks, const FormatOptions& options) {
   if (disks == 0 || disks > MDFS_MAX_DISKS)
     return invalid(fmt::format("{} disks; a volume has 1 to {}", disks, MDFS_MAX_DISKS));
   const auto& weights = options.weights;
-  if (!weights.empty() && (weights.size() != disks || std::count(weights.begin(), weights.end(), 0) > 0))
-    return invalid(fmt::format("{} weights for {} disks: each is at least 1", weights.size(), disks));
+  if (!weights.empty() && weights.size() != disks)
+    return invalid(fmt::format("{} weights for {} disks", weights.size(), disks));
+  if (!weights.empty() && std::all_of(weights.begin(), weights.end(), [](std::uint16_t weight) { return weight == 0; }))
+    return invalid("weight 0 of all disks: one at least takes data");
   return {};
 }
 
-Result<NewDisk> plan_disk(device::Disk* disk, const FormatOptions& options) {
+Result<NewDisk> plan_disk(device::Disk* disk, const FormatOptions& options, bool takes_data) {
   if (!disk->writable()) return Error{Errc::kReadOnly, disk->name()};
-  MDFS_TRY_ASSIGN(format::Label label, plan_label({disk->name(), disk->size_bytes()}, options));
+  MDFS_TRY_ASSIGN(format::Label label, plan_label({disk->name(), disk->size_bytes()}, options, takes_data));
   const format::DiskLayout layout = layout_of(label);
   return NewDisk{disk, std::move(label), layout, {}, {}};
 }
@@ -72,12 +75,16 @@ void introduce(std::vector<NewDisk>& disks, const std::vector<std::uint16_t>& we
   }
 }
 
-// Two copies at least; on one disk in the two halves of its metadata region.
+// Two copies at least, first on the disks for tree nodes alone; on one disk in the two halves of its metadata region.
 std::vector<format::Address> place_root(std::vector<NewDisk>& disks) {
   const std::size_t copies = std::clamp<std::size_t>(disks.size(), 2, MDFS_MAX_COPIES);
+  std::vector<std::size_t> order(disks.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_partition(order.begin(), order.end(),
+                        [&](std::size_t i) { return !disks[i].label.members[i].takes_data(); });
   std::vector<format::Address> places;
   for (std::size_t i = 0; i < copies; ++i) {
-    NewDisk& disk = disks[i % disks.size()];
+    NewDisk& disk = disks[order[i % disks.size()]];
     const std::uint64_t unit = format::node_blocks(disk.label.block_size);
     const std::uint64_t half = align_down(disk.label.metadata_blocks / 2, unit);
     const std::uint64_t block = disk.layout.first_usable() + (i < disks.size() ? 0 : half);
@@ -232,7 +239,7 @@ Status check_options(const FormatOptions& options) {
   return {};
 }
 
-Result<format::Label> plan_label(const DiskSize& disk, const FormatOptions& options) {
+Result<format::Label> plan_label(const DiskSize& disk, const FormatOptions& options, bool takes_data) {
   const std::uint64_t blocks = format::disk_blocks(options.block_size, disk.bytes);
   if (!format::valid_disk_blocks(options.block_size, blocks))
     return invalid(fmt::format("{}: a size of {} bytes; a disk must have at least {}, at most 2^62", disk.name,
@@ -247,6 +254,8 @@ Result<format::Label> plan_label(const DiskSize& disk, const FormatOptions& opti
   label.metadata_blocks = format::default_metadata_blocks(options.block_size, blocks);
   label.room_blocks = options.room_bytes != 0 ? format::disk_blocks(options.block_size, options.room_bytes)
                                               : format::default_room_blocks(options.block_size, blocks);
+  if (!takes_data && label.room_blocks >= blocks)
+    label.metadata_blocks = format::whole_metadata_blocks(options.block_size, blocks, label.room_blocks);
   label.name = options.name;
   label.policy = static_cast<std::uint8_t>(options.policy);
   if (label.zone_blocks > blocks)
@@ -283,8 +292,9 @@ Result<FormattedVolume> format_volume(const std::vector<device::Disk*>& disks, c
   if (std::set<device::Disk*>(disks.begin(), disks.end()).size() != disks.size())
     return invalid("the same disk is given twice");
   std::vector<NewDisk> planned;
-  for (device::Disk* disk : disks) {
-    MDFS_TRY_ASSIGN(NewDisk plan, plan_disk(disk, options));
+  for (std::size_t i = 0; i < disks.size(); ++i) {
+    const bool takes_data = options.weights.empty() || options.weights[i] > 0;
+    MDFS_TRY_ASSIGN(NewDisk plan, plan_disk(disks[i], options, takes_data));
     planned.push_back(std::move(plan));
   }
   introduce(planned, options.weights, environment);

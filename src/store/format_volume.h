@@ -24,7 +24,7 @@ struct FormatOptions {
   std::uint64_t room_bytes = 0;     // the largest size that a disk can be given later; 0 = 16 times its size
   std::string name;                 // at most 63 bytes of UTF-8
   geometry::AllocationPolicy policy = geometry::AllocationPolicy::kDefault;
-  std::vector<std::uint16_t> weights;  // of the disks, each at least 1; empty: all are 1
+  std::vector<std::uint16_t> weights;  // of the disks; 0: tree nodes alone, but not for all; empty: all are 1
   bool copies = false;                 // new files inherit second copies from the root; needs two disks
   unsigned spare_disks = 0;            // room stays free for the rebuild of so many; at most the disks less two
   std::uint64_t features_incompat = MDFS_INCOMPAT_STRIPS | MDFS_INCOMPAT_CHECKSUM_RECORDS;
@@ -65,8 +65,9 @@ Result<FormattedVolume> format_volume(const std::vector<device::Disk*>& disks, c
 
 // ---- one more disk for an existing volume
 
-// The label of a disk with the sizes that mkmdfs would give it. The caller fills in UUIDs and members.
-Result<format::Label> plan_label(const DiskSize& disk, const FormatOptions& options);
+// The label of a disk with the sizes that mkmdfs would give it, whether it takes data or tree nodes alone. The caller
+// fills in UUIDs and members.
+Result<format::Label> plan_label(const DiskSize& disk, const FormatOptions& options, bool takes_data = true);
 // Zeroes the label areas, writes space pages without blocks in use, and flushes. Returns the top page. Does not write
 // the label: the disk belongs to no volume until the caller writes one.
 Result<format::SpaceEntry> write_blank_disk(device::Disk& disk, const format::Label& label);

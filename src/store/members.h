@@ -33,7 +33,7 @@ struct DiskInfo {
   std::uint64_t blocks = 0;
   std::uint64_t device_bytes = 0;  // of the device or file; the smallest size seen of one that was truncated
   std::uint64_t free_blocks = 0;
-  std::uint16_t weight = 1;
+  std::uint16_t weight = 1;            // 0: tree nodes alone
   std::uint64_t data_blocks = 0;       // outside of the metadata region
   std::uint64_t data_free_blocks = 0;  // of these: free now
   std::uint64_t zone_blocks = 0;
@@ -66,7 +66,7 @@ struct SizeRange {
 // A disk that is to become a member, open for writing; its contents are lost.
 struct JoiningDisk {
   std::unique_ptr<device::Disk> disk;
-  std::uint16_t weight = 1;
+  std::uint16_t weight = 1;  // 0: tree nodes alone
 };
 
 // All methods may be called from any thread.
@@ -83,6 +83,7 @@ class Members {
   bool is_whole() const;             // every member is present
   std::uint64_t lost_disks() const;  // missing and failed ones, a bit each
   std::uint64_t gone_disks() const;  // members that are not there, a bit each
+  unsigned data_disks() const;       // members that take data
   // For data blocks only. A missing disk answers every request with kMissingDisk.
   virtual device::Disk& disk(unsigned index) = 0;
   // While true, the disks get their requests in the order of schedules (device/request_schedule.h), by the urgency of

@@ -45,11 +45,16 @@ bool NodeIo::is_late(const format::Address& address, std::int64_t now_ns) const 
 
 std::size_t NodeIo::first_choice(const format::Pointer& pointer, std::int64_t now_ns) const {
   const auto first = static_cast<std::size_t>((pointer.crc32c ^ salt_) % pointer.copies);
+  const std::uint64_t preferred = preferred_.load(std::memory_order_relaxed);
+  std::optional<std::size_t> other;
   for (std::size_t step = 0; step < pointer.copies; ++step) {
     const std::size_t copy = (first + step) % pointer.copies;
-    if (!is_late(pointer.address[copy], now_ns)) return copy;
+    const format::Address& address = pointer.address[copy];
+    if (is_late(address, now_ns)) continue;
+    if (preferred == 0 || (address.disk < MDFS_MAX_DISKS && (preferred >> address.disk & 1) != 0)) return copy;
+    if (!other) other = copy;
   }
-  return first;
+  return other.value_or(first);
 }
 
 std::optional<std::chrono::nanoseconds> NodeIo::patience(std::span<const format::Address> addresses,

@@ -40,6 +40,9 @@ class NodeIo {
   NodeIo(const Uuid& volume_uuid, std::uint32_t block_size, std::vector<device::Disk*> disks, std::uint64_t salt)
       : volume_uuid_(volume_uuid), block_size_(block_size), disks_(std::move(disks)), salt_(salt) {}
 
+  // The copies on these disks, a bit each, are read before others.
+  void prefer(std::uint64_t disks) { preferred_ = disks; }
+
   // Reads all nodes at once, one copy of each, and then the other copies of those that failed. The error names all
   // copies. kCancelled once is_stopped(): nothing is said about the copies then.
   std::vector<Result<ConstNodePtr>> load(std::span<const NodeWanted> wanted);
@@ -58,8 +61,8 @@ class NodeIo {
  private:
   static constexpr std::int64_t kPassedByNs = 1'000'000'000;  // after a read that was late
 
-  // Spreads reads over the copies. Within one mount a node is always read from the same copy first, unless that lies on
-  // a disk that is late.
+  // Spreads reads over the copies, or over those on preferred disks. Within one mount a node is always read from the
+  // same copy first, unless that lies on a disk that is late.
   std::size_t first_choice(const format::Pointer& pointer, std::int64_t now_ns) const;
   bool is_late(const format::Address& address, std::int64_t now_ns) const;
   // Until other copies are asked; absent: they are not.
@@ -76,6 +79,7 @@ class NodeIo {
   std::uint64_t salt_;
   device::StoppableReads reads_;
   device::HedgeBudget hedges_;
+  std::atomic<std::uint64_t> preferred_{0};
   std::array<std::atomic<std::int64_t>, MDFS_MAX_DISKS> late_until_ns_{};
   std::atomic<bool> has_bad_copies_{false};
   std::mutex mutex_;  // guards bad_copies_

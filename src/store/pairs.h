@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 namespace mdfs::store {
 
@@ -20,6 +21,20 @@ inline std::uint64_t pairs_in(std::span<const std::uint64_t> free_blocks) {
     largest = std::max(largest, blocks);
   }
   return std::min(sum / 2, sum - largest);
+}
+
+// The same of groups of `count` blocks, each on `count` of so many disks or more: as long as the fullest disk has more
+// than its share, each group has one of its blocks, and the rest come from the others.
+inline std::uint64_t groups_in(std::vector<std::uint64_t> free_blocks, std::size_t count) {
+  std::sort(free_blocks.begin(), free_blocks.end());
+  std::uint64_t sum = 0;
+  for (const std::uint64_t blocks : free_blocks) sum += blocks;
+  while (count > 1 && !free_blocks.empty() && free_blocks.back() > sum / count) {
+    sum -= free_blocks.back();
+    free_blocks.pop_back();
+    --count;
+  }
+  return count == 0 ? 0 : sum / count;
 }
 
 // The disk that should have one block each of the next so many pairs, or fewer pairs will fit than pairs_in() says: it

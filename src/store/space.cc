@@ -51,6 +51,8 @@ Space::Space(std::vector<MemberDisk>& members, const format::CommitSlot& slot, s
   const std::size_t count = tops_.size();
   std::vector<std::unique_ptr<alloc::SpaceMap>> maps(count);
   index_.resize(count);
+  for (std::size_t i = 0; i < count; ++i)
+    if (members[i].state != DiskState::kNone && !members[i].member.takes_data()) without_data_ |= std::uint64_t{1} << i;
   for (std::size_t i = 0; i < count; ++i) {
     if (!members[i].healthy()) continue;
     index_[i] = std::make_unique<SpaceIndex>(layout_of(*members[i].label), slot.space[i]);
@@ -80,12 +82,14 @@ void Space::count_disks() {
     const bool is_here = map != nullptr || members_[i].state == DiskState::kNone;
     if (!is_here || is_out(static_cast<std::uint16_t>(i))) {
       lost |= std::uint64_t{1} << i;
-      if ((rebuilt_ >> i & 1) == 0) sizes.push_back(members_[i].member.blocks);
+      if ((rebuilt_ >> i & 1) == 0 && takes_data(i)) sizes.push_back(members_[i].member.blocks);
     }
     if (!allocator_->usable(i)) continue;
-    total_data_ += map->data_range().size();
     total_metadata_ += map->metadata_range().size();
-    sizes.push_back(map->data_range().size());
+    if (takes_data(i)) {
+      total_data_ += map->data_range().size();
+      sizes.push_back(map->data_range().size());
+    }
     node_disks_.push_back(static_cast<std::uint16_t>(i));
   }
   const std::uint64_t floor = std::min(total_data_ / 16, kDataReserveFloor);
@@ -102,6 +106,11 @@ bool Space::is_crowded(const format::Pointer& node) const {
   const std::lock_guard lock(mutex_);
   std::uint64_t disks = 0;
   for (const format::Address& place : node.places()) disks |= std::uint64_t{1} << place.disk;
+  const bool has_better =
+      (disks & without_data_) == 0 && std::any_of(node_disks_.begin(), node_disks_.end(), [&](std::uint16_t disk) {
+        return !takes_data(disk) && allocator_->map(disk)->metadata_free() >= node_blocks_;
+      });
+  if (has_better) return true;
   return static_cast<std::size_t>(std::popcount(disks)) < std::min<std::size_t>(copies_, node_disks_.size());
 }
 
@@ -151,15 +160,20 @@ void Space::install(std::uint16_t disk, std::uint64_t page, const Status& status
 
 std::uint64_t Space::home_nodes(std::uint64_t more_blocks) const {
   std::uint64_t places = more_blocks / node_blocks_;
-  for (std::size_t i = 0; i < allocator_->disk_count(); ++i)
-    if (allocator_->usable(i)) places += allocator_->map(i)->metadata_free() / node_blocks_;
-  return places / copies_;
+  std::vector<std::uint64_t> apart;  // where a disk for tree nodes alone has most of the places
+  for (std::size_t i = 0; i < allocator_->disk_count(); ++i) {
+    if (!allocator_->usable(i)) continue;
+    const std::uint64_t here = allocator_->map(i)->metadata_free() / node_blocks_;
+    places += here;
+    if (without_data_ != 0) apart.push_back(here);
+  }
+  return apart.size() < copies_ ? places / copies_ : groups_in(std::move(apart), copies_);
 }
 
 alloc::Answer Space::allocate_once(const AllocationRequest& request) {
   std::vector<std::uint16_t> disks;
   const auto may = [&](std::uint16_t disk) {
-    return allocator_->usable(disk) && (request.avoided_disks >> disk & 1) == 0;
+    return allocator_->usable(disk) && takes_data(disk) && (request.avoided_disks >> disk & 1) == 0;
   };
   const bool preferred = request.disk < allocator_->disk_count() && may(request.disk);
   if (preferred) disks.push_back(request.disk);
@@ -312,13 +326,14 @@ void Space::describe(std::size_t disk, DiskInfo& info) const {
   info.fallback_runs = fullness_.fallback_runs(disk);
 }
 
-std::vector<ZoneUse> Space::zone_use(unsigned disk, std::uint64_t first, std::size_t count) {
+Result<std::vector<ZoneUse>> Space::zone_use(unsigned disk, std::uint64_t first, std::size_t count,
+                                             const std::function<bool()>& answers) {
   std::vector<ZoneUse> zones;
   std::unique_lock lock(mutex_);
   for (std::uint64_t zone = first; zones.size() < count;) {
     // Anew each time: the disk may have left the volume, or got another size, while a page was loaded.
     const alloc::SpaceMap* map = disk < allocator_->disk_count() ? allocator_->map(disk) : nullptr;
-    if (map == nullptr) return {};
+    if (map == nullptr) return std::vector<ZoneUse>();
     const alloc::BlockRange data = map->data_range();
     const std::uint64_t size = map->zone_blocks();
     if (zone >= ceil_div(map->layout().blocks(), size)) break;
@@ -327,6 +342,7 @@ std::vector<ZoneUse> Space::zone_use(unsigned disk, std::uint64_t first, std::si
     const alloc::Search used = range.empty() ? alloc::Search{Kind::kFound, 0} : map->used_in(range);
     if (used.kind == Kind::kNeedPage) {
       lock.unlock();
+      if (!answers()) return Error{Errc::kBusy, fmt::format("disk {} does not answer", disk)};
       load_page(static_cast<std::uint16_t>(disk), used.value);
       lock.lock();
       continue;
@@ -353,6 +369,16 @@ std::vector<std::string> Space::note_allocation(const AllocationRequest& request
   return lines;
 }
 
+std::vector<std::uint16_t> Space::disks_for_copy(const NodePlace& place) const {
+  std::vector<std::uint16_t> disks = node_disks_;
+  if (disks.empty()) return disks;
+  std::rotate(disks.begin(), disks.begin() + static_cast<std::ptrdiff_t>((rotation_ + place.copies) % disks.size()),
+              disks.end());
+  if (without_data_ != 0)
+    std::stable_partition(disks.begin(), disks.end(), [&](std::uint16_t disk) { return !takes_data(disk); });
+  return disks;
+}
+
 alloc::Answer Space::extend_place(NodePlace& place, Purpose purpose, Where where) {
   const bool inside = where != Where::kFar && allocator_->metadata_free() >= node_blocks_;
   // Not data_for(kNormal): what is kept of it for nodes is for this.
@@ -360,17 +386,17 @@ alloc::Answer Space::extend_place(NodePlace& place, Purpose purpose, Where where
   const std::uint64_t reserve = place.copies == 1 ? data_reserve_ / 2 : data_reserve_;
   const std::uint64_t kept = reserved_.blocks + (is_ordinary(purpose) ? reserve : 0);
   const bool outside = where != Where::kHome && allocator_->data_free() >= kept + node_blocks_;
+  const std::vector<std::uint16_t> disks = disks_for_copy(place);
   for (const bool distinct : {true, false})
     for (const bool beyond : {false, true}) {
       if (beyond ? !outside : !inside) continue;
-      for (std::size_t i = 0; i < node_disks_.size(); ++i) {
-        const std::uint16_t disk = node_disks_[(rotation_ + place.copies + i) % node_disks_.size()];
+      for (const std::uint16_t disk : disks) {
         const auto& places = place.places();
         const auto here = std::count_if(places.begin(), places.end(),
                                         [&](const format::Address& address) { return address.disk == disk; });
         if (distinct ? here > 0 : here == 0) continue;
-        const alloc::Answer answer =
-            allocator_->allocate_node(disk, static_cast<std::uint32_t>(node_blocks_), here > 0 ? 1 : 0, beyond);
+        const alloc::Answer answer = allocator_->allocate_node(disk, static_cast<std::uint32_t>(node_blocks_),
+                                                               here > 0 ? 1 : 0, beyond && takes_data(disk));
         if (answer.kind == Kind::kNone) continue;
         if (answer.kind == Kind::kFound) place.address[place.copies++] = {disk, answer.run.block};
         return answer;

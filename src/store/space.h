@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -140,7 +141,9 @@ class Space {
   std::vector<std::uint64_t> free_of_disks() const;
   // Fills in the fields about space.
   void describe(std::size_t disk, DiskInfo& info) const;
-  std::vector<ZoneUse> zone_use(unsigned disk, std::uint64_t first, std::size_t count);
+  // kBusy: pages have to be read, and `answers` says that the disk does not.
+  Result<std::vector<ZoneUse>> zone_use(unsigned disk, std::uint64_t first, std::size_t count,
+                                        const std::function<bool()>& answers);
 
   // Makes sure that there are places for so many nodes; may use the part of `reserved` for the tree. kNoSpace: there
   // are not enough.
@@ -226,7 +229,10 @@ class Space {
   std::vector<std::string> note_allocation(const AllocationRequest& request, const Run& run);
   void add_pending_free(const Run& run);    // counts the run as pending free; mutex_ is held
   std::uint64_t pending_free_data() const;  // in all
-  void count_disks();                       // recounts after disks became usable or not
+  void count_disks();
+  bool takes_data(std::size_t disk) const { return disk >= MDFS_MAX_DISKS || (without_data_ >> disk & 1) == 0; }
+  // The disks in the order in which they get the next copy of a node: those for tree nodes alone come first.
+  std::vector<std::uint16_t> disks_for_copy(const NodePlace& place) const;  // recounts after disks became usable or not
   // If no disk is left but those that are being drained, these get blocks again. Called with mutex_.
   void use_drained_if_alone();
   // Loads the pages at the end of the smaller of the disk's layout and this one, and keeps them in memory.
@@ -280,6 +286,7 @@ class Space {
   mutable std::mutex mutex_;  // guards all below
   unsigned copies_ = 2;
   std::vector<std::uint16_t> node_disks_;  // usable ones
+  std::uint64_t without_data_ = 0;         // the disks for tree nodes alone, a bit each
   std::vector<bool> out_;                  // see leave_out()
   bool places_on_out_ = false;             // perhaps, in the pool
   std::unique_ptr<alloc::Allocator> allocator_;

@@ -29,6 +29,7 @@ Status Space::add_disk(std::uint16_t disk, const format::SpaceEntry& top) {
   }
   index_[disk] = std::move(index);
   tops_[disk] = top;
+  if (!member.member.takes_data()) without_data_ |= std::uint64_t{1} << disk;
   allocator_->set_map(disk, std::move(map));
   for (std::size_t i = 0; i < allocator_->disk_count(); ++i)  // see use_drained_if_alone()
     if (allocator_->map(i) != nullptr && members_[i].member.is_draining()) allocator_->set_avoided(i, true);
@@ -54,6 +55,7 @@ Status Space::remove_disk(std::uint16_t disk) {
   recent_.forget_disk(disk);
   index_[disk].reset();
   tops_[disk] = {};
+  without_data_ &= ~(std::uint64_t{1} << disk);
   count_disks();
   return {};
 }
@@ -127,8 +129,8 @@ Status Space::set_avoided(std::uint16_t disk, bool avoided, std::uint64_t* missi
   while (held_.waiting_blocks() > 0) release_locked(held_.break_oldest());
   Status status;
   const std::uint64_t room = node_disks_.empty() ? 0 : data_for(Purpose::kNormal);
-  if (node_disks_.empty()) {
-    status = {Errc::kNoSpace, "there is no other disk"};
+  if (std::none_of(node_disks_.begin(), node_disks_.end(), [&](std::uint16_t other) { return takes_data(other); })) {
+    status = {Errc::kNoSpace, node_disks_.empty() ? "there is no other disk" : "no other disk takes data"};
   } else if (room < used) {
     status = {Errc::kNoSpace, fmt::format("disk {1} holds {0} blocks, and the other disks have space for {2}{3}", used,
                                           disk, room, beside_spare(Purpose::kNormal))};

@@ -75,15 +75,16 @@ std::optional<std::uint64_t> Space::pairs(bool with_pending) const {
   std::vector<std::uint64_t> free;
   unsigned disks = 0;
   for (std::size_t disk = 0; disk < allocator_->disk_count(); ++disk) {
-    free.push_back(free_data(disk) + (with_pending && allocator_->usable(disk) ? pending_free_data_[disk] : 0));
-    disks += allocator_->usable(disk) ? 1 : 0;
+    free.push_back(free_data(disk) +
+                   (with_pending && allocator_->usable(disk) && takes_data(disk) ? pending_free_data_[disk] : 0));
+    disks += allocator_->usable(disk) && takes_data(disk) ? 1 : 0;
   }
   if (disks < 2) return std::nullopt;
   return pairs_in(free);
 }
 
 std::uint64_t Space::free_data(std::size_t disk) const {
-  return allocator_->usable(disk) ? allocator_->map(disk)->data_free() : 0;
+  return allocator_->usable(disk) && takes_data(disk) ? allocator_->map(disk)->data_free() : 0;
 }
 
 std::vector<std::uint64_t> Space::free_of_disks() const {

@@ -65,8 +65,16 @@ StoreImpl::StoreImpl(Recovered recovered, const StoreOptions& options, Environme
     if (members_[i].healthy()) participants_.push_back(participant(i));
   for (unsigned i = 0; i < disk_count_; ++i)
     if (members_[i].is_readable()) disk_slot(i).require(layout_of(*members_[i].label).bytes());
+  prefer_node_disks();
   note_tree();
   set_discard(options.discard);
+}
+
+void StoreImpl::prefer_node_disks() {
+  std::uint64_t alone = 0;
+  for (unsigned i = 0; i < disk_count_; ++i)
+    if (members_[i].state != DiskState::kNone && !members_[i].member.takes_data()) alone |= format::disk_bit(i);
+  shared_.io.prefer(alone);
 }
 
 bool StoreImpl::is_healthy(unsigned index) const {
@@ -197,7 +205,19 @@ SpaceInfo StoreImpl::space() const {
 
 Result<std::vector<ZoneUse>> StoreImpl::zone_use(unsigned disk, std::uint64_t first, std::size_t count) {
   if (disk >= members_.size()) return Error{Errc::kInvalidArgument, fmt::format("disk {}", disk)};
-  return space_.zone_use(disk, first, count);
+  // A disk that has nothing to do is not asked for more than the pages that are needed.
+  const device::DiskCounters* const counted = counters(disk);
+  const bool is_awaited = counted != nullptr && counted->waiting.load(std::memory_order_relaxed) > 0;
+  if (first == 0 && is_awaited && !answers(disk))
+    return Error{Errc::kBusy, fmt::format("disk {} does not answer", disk)};
+  return space_.zone_use(disk, first, count, [&] { return answers(disk); });
+}
+
+bool StoreImpl::answers(unsigned index) {
+  constexpr std::chrono::seconds kPatience(1);
+  const device::StoppableReads::Wanted wanted{&disk(index), 0, MDFS_SECTOR};
+  const device::StoppableReads::Done done = trial_reads_.read({&wanted, 1}, kPatience);
+  return done.reads.front().status.ok() || done.reads.front().status.error().code != Errc::kBusy;
 }
 
 Result<Run> StoreImpl::allocate(const AllocationRequest& request, Reservation* reservation) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "device/stoppable_reads.h"
 #include "store/commit.h"
 #include "store/disk_slot.h"
 #include "store/reader.h"
@@ -234,7 +235,11 @@ class StoreImpl final : public Store, public Verifier {
 
   DiskSlot& disk_slot(unsigned index) { return static_cast<DiskSlot&>(*members_[index].disk); }
   Participant participant(unsigned index);  // of a healthy member
-  bool is_healthy(unsigned index) const;    // false without such a disk; takes table_mutex_
+  // Within a second, be it with an error.
+  bool answers(unsigned index);
+  // Copies of tree nodes on disks for them alone are read first.
+  void prefer_node_disks();
+  bool is_healthy(unsigned index) const;  // false without such a disk; takes table_mutex_
 
   Environment& environment_;
   const StoreOptions options_;
@@ -255,6 +260,7 @@ class StoreImpl final : public Store, public Verifier {
   std::uint32_t membership_;               // guarded by writer_
   std::vector<Participant> participants_;  // changed by the leader of a commit, under writer_
   SharedTree shared_;
+  device::StoppableReads trial_reads_;
   Space space_;
 
   // spread_nodes(): taken before writer_

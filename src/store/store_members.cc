@@ -99,9 +99,9 @@ Result<std::vector<StoreImpl::Formatted>> StoreImpl::format_new(const std::vecto
   std::vector<Formatted> formatted;
   for (const JoiningDisk& joining : disks) {
     if (!joining.disk->writable()) return Error{Errc::kReadOnly, joining.disk->name()};
-    if (joining.weight < 1) return Error{Errc::kInvalidArgument, joining.disk->name() + ": weight 0"};
     Formatted& made = formatted.emplace_back();
-    MDFS_TRY_ASSIGN(made.label, plan_label({joining.disk->name(), joining.disk->size_bytes()}, options));
+    MDFS_TRY_ASSIGN(made.label,
+                    plan_label({joining.disk->name(), joining.disk->size_bytes()}, options, joining.weight > 0));
     const auto hole = std::find_if(table.begin(), table.end(), [](const auto& member) { return member.is_hole(); });
     made.index = static_cast<unsigned>(hole - table.begin());
     if (made.index >= MDFS_MAX_DISKS)
@@ -160,6 +160,7 @@ Result<std::vector<unsigned>> StoreImpl::add_disks(std::vector<JoiningDisk> disk
       participants_.push_back(participant(made.index));
       indexes.push_back(made.index);
     }
+    prefer_node_disks();
     return {};
   });
   if (!joined.ok()) return joined.error();
@@ -172,6 +173,8 @@ Status StoreImpl::set_weight(unsigned index, std::uint16_t weight) {
   const std::lock_guard one_at_a_time(members_mutex_);
   MDFS_TRY(check_member(index));
   if (weight < 1) return {Errc::kInvalidArgument, "weight 0: at least 1"};
+  if (!members_[index].member.takes_data())
+    return {Errc::kNotSupported, members_[index].disk->name() + ": is for metadata alone, and has no room for data"};
   const Status changed = commit_members([&]() -> Status {
     const std::lock_guard lock(table_mutex_);
     members_[index].member.weight = weight;

@@ -34,6 +34,15 @@ std::uint64_t Members::lost_disks() const {
   return bits;
 }
 
+unsigned Members::data_disks() const {
+  unsigned count = 0;
+  for (unsigned disk = 0; disk < disk_count(); ++disk) {
+    const DiskInfo info = disk_info(disk);
+    if (info.state != DiskState::kNone && info.weight > 0) ++count;
+  }
+  return count;
+}
+
 Status Members::set_weight(unsigned /*index*/, std::uint16_t /*weight*/) { return fixed_members(); }
 Status Members::set_draining(unsigned /*index*/, bool /*draining*/, std::uint64_t* /*missing_blocks*/) {
   return fixed_members();

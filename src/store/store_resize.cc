@@ -143,6 +143,8 @@ Status StoreImpl::move_labels_of(unsigned index, const DiskLayout& old) {
 Status StoreImpl::resize_disk(unsigned index, std::uint64_t blocks) {
   const std::lock_guard one_at_a_time(members_mutex_);
   MDFS_TRY(check_size(index, blocks));
+  if (!members_[index].member.takes_data())
+    return {Errc::kNotSupported, members_[index].disk->name() + ": is for metadata alone, and keeps its size"};
   const auto disk = static_cast<std::uint16_t>(index);
   const DiskLayout old = layout(index);
   const DiskLayout wanted = old.resized(blocks);

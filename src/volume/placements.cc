@@ -21,7 +21,7 @@ Status check_offset(const char* option, const std::optional<unsigned>& offset, u
 
 // New extents may be placed there; one that is missing may be back tomorrow.
 bool takes_extents(const store::DiskInfo& disk) {
-  return disk.state != store::DiskState::kNone && disk.state != store::DiskState::kDraining;
+  return disk.state != store::DiskState::kNone && disk.state != store::DiskState::kDraining && disk.weight > 0;
 }
 
 // On one disk all ranks look alike: tables for the most axes serve them all.

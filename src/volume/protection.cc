@@ -10,8 +10,8 @@ namespace mdfs::volume {
 // The writers of an open image follow before the inode does: a copy too many does no harm.
 Status VolumeImpl::set_copies(Ino ino, bool wanted) {
   MDFS_TRY(check_writable());
-  if (wanted && member_count() < 2)
-    return {Errc::kNotSupported, "second copies lie on other disks, and this volume has one disk"};
+  if (wanted && store_->data_disks() < 2)
+    return {Errc::kNotSupported, "second copies lie on other disks, and this volume has one disk for data"};
   const Pin pin = table_.pin(ino);
   MDFS_TRY_ASSIGN(const format::Inode item, read_inode(*store_, ino));
   if (!item.is_regular() && !item.is_directory())

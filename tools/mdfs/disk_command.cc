@@ -111,10 +111,11 @@ Status weight(const WeightArguments& arguments) {
   return {};
 }
 
-// The weight that most disks of the volume have.
+// The weight that most disks for data have.
 std::uint16_t usual_weight(const mdfs_ioc_volume& volume) {
   std::map<std::uint32_t, unsigned> count;
-  for (const std::uint32_t i : disk_numbers(volume)) ++count[volume.disks[i].weight];
+  for (const std::uint32_t i : disk_numbers(volume))
+    if (volume.disks[i].weight > 0) ++count[volume.disks[i].weight];
   const auto usual =
       std::max_element(count.begin(), count.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   return usual == count.end() ? std::uint16_t{1} : static_cast<std::uint16_t>(usual->first);
@@ -205,14 +206,19 @@ void add_list(CLI::App& noun, Action& action) {
 void add_add(CLI::App& noun, Action& action) {
   const auto arguments = std::make_shared<AddArguments>();
   CLI::App* command = noun.add_subcommand("add", "Add disks; new images and files use them at once");
-  command->add_option("--weight", arguments->weight, "Weight of each new disk (default: the weight of most disks)")
-      ->check(whole_number(1, 256));
+  CLI::Option* weight =
+      command->add_option("--weight", arguments->weight, "Weight of each new disk (default: the weight of most disks)")
+          ->check(whole_number(1, 256));
+  CLI::Option* metadata =
+      command->add_flag("--metadata", arguments->metadata, "Use the new disks for names and maps alone")
+          ->excludes(weight);
   command->add_flag("--dry-run", arguments->dry_run, "Check everything, but change nothing");
   add_cluster_options(*command);
   command->add_flag("--force", arguments->force, "Use disks that hold data; their contents are lost");
   CLI::Option* json = command->add_flag("--json", arguments->json, "Print JSON");
   command->add_flag("--balance", arguments->balance, "Then move stored data to disks with less than their share")
-      ->excludes(json);
+      ->excludes(json)
+      ->excludes(metadata);
   command->add_option("PATH", arguments->path, "Mount point, or any file on the volume")->required();
   command->add_option("DISK", arguments->disks, "Block devices, files or rados:POOL[/NAMESPACE]/NAME")->required();
   command->callback([arguments, &action] { action = [arguments] { return add(*arguments); }; });
@@ -256,7 +262,7 @@ Result<std::vector<NewDisk>> join(const mdfs_ioc_volume& volume, const AddArgume
   format.block_size = volume.block_size;
   std::vector<device::UniqueFd> files;
   std::vector<int> descriptors;
-  const std::uint16_t weight = arguments.weight.value_or(usual_weight(volume));
+  const std::uint16_t weight = arguments.metadata ? std::uint16_t{0} : arguments.weight.value_or(usual_weight(volume));
   std::vector<std::string> lines = {"add-disks"};
   std::vector<NewDisk> joining;
   std::vector<store::DiskSize> sizes;
@@ -296,7 +302,8 @@ void print_new_disks(const std::vector<NewDisk>& disks) {
   for (const NewDisk& disk : disks) {
     const std::string what =
         disk.number ? fmt::format("disk {}: {}, ", *disk.number, disk.path) : fmt::format("would add {}: ", disk.path);
-    print_out("{}{}, weight {}\n", what, format_size(disk.bytes), disk.weight);
+    print_out("{}{}, {}\n", what, format_size(disk.bytes),
+              disk.weight == 0 ? "for metadata alone" : fmt::format("weight {}", disk.weight));
   }
 }
 

@@ -22,6 +22,7 @@ struct AddArguments {
   std::string path;
   std::vector<std::string> disks;
   std::optional<std::uint16_t> weight;
+  bool metadata = false;  // weight 0: for tree nodes alone
   bool dry_run = false, force = false, json = false, balance = false;
 };
 struct NewDisk {

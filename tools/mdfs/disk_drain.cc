@@ -196,6 +196,7 @@ Result<std::uint32_t> join_replacement(const DrainArguments& arguments, const md
   AddArguments joining;
   joining.path = arguments.path;
   joining.disks = {arguments.replacement};
+  joining.metadata = volume.disks[disk].weight == 0;
   joining.weight = static_cast<std::uint16_t>(volume.disks[disk].weight);
   joining.dry_run = arguments.dry_run;
   joining.force = arguments.force;

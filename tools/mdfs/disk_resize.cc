@@ -194,6 +194,9 @@ Status resize(const ResizeArguments& arguments) {
     return {Errc::kUsage, "--cancel excludes SIZE, --dry-run and --budget"};
   if (arguments.cancel) return cancel(arguments, disk);
   if (arguments.size.empty()) return {Errc::kUsage, "SIZE is missing: give bytes, with K, M, G or T, or max"};
+  if (volume.disks[disk].weight == 0)
+    return {Errc::kInvalidArgument,
+            fmt::format("disk {} is for metadata alone, and keeps its size: replace it by a larger one", disk)};
   MDFS_TRY_ASSIGN(Sizes sizes, sizes_of(volume, disk));
   MDFS_TRY(enlarge(arguments, sizes));
   MDFS_TRY_ASSIGN(const std::uint64_t blocks, wanted_blocks(arguments, sizes));

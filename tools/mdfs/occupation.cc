@@ -29,8 +29,13 @@ Result<DiskOccupation> ask(const File& file, std::uint32_t disk) {
     *page = {};
     page->disk = disk;
     page->next = next;
-    if (::ioctl(file.fd(), MDFS_IOC_ZONES, page.get()) != 0)
-      return errno == EINVAL ? Result<DiskOccupation>(DiskOccupation{}) : from_errno(errno, file.name() + ": zones");
+    if (::ioctl(file.fd(), MDFS_IOC_ZONES, page.get()) != 0) {
+      if (errno == EINVAL) return DiskOccupation{};
+      if (errno != EBUSY) return from_errno(errno, file.name() + ": zones");
+      DiskOccupation silent;
+      silent.silent = true;
+      return silent;
+    }
     if (page->zone_count == 0) return DiskOccupation{};
     const bool resized = next > 0 && page->zone_count != zone_count;
     zone_count = page->zone_count;
@@ -69,6 +74,7 @@ Result<std::vector<DiskOccupation>> occupation(const std::string& path, const md
   for (std::uint32_t i = 0; i < disks.size(); ++i)
     if (is_readable(volume.disks[i].state)) {
       MDFS_TRY_ASSIGN(disks[i], ask(file, i));
+      disks[i].no_data = volume.disks[i].weight == 0;
     }
   return disks;
 }
@@ -82,7 +88,7 @@ double imbalance(const std::vector<double>& shares) {
 std::vector<double> disk_shares(const std::vector<DiskOccupation>& disks) {
   std::vector<double> shares;
   for (const DiskOccupation& disk : disks)
-    if (disk.there) shares.push_back(disk.share());
+    if (disk.there && !disk.no_data) shares.push_back(disk.share());
   return shares;
 }
 
@@ -90,7 +96,7 @@ std::vector<std::string> fullness_warnings(const std::vector<DiskOccupation>& di
   std::vector<std::string> lines;
   for (std::size_t i = 0; i < disks.size(); ++i) {
     const DiskOccupation& disk = disks[i];
-    if (disk.share() < kNearlyFull) continue;
+    if (disk.no_data || disk.share() < kNearlyFull) continue;
     std::string line = fmt::format("disk {} is {:.0f} % full", i, disk.share() * 100);
     if (disk.fallback_runs > 0)
       line += fmt::format("; its new extents go to other disks ({} so far)", disk.fallback_runs);

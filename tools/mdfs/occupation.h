@@ -22,7 +22,9 @@ struct DiskOccupation {
   std::uint64_t data_used_blocks = 0;
   std::uint64_t fallback_runs = 0;  // on other disks because this one was full, since the mount
   std::uint64_t zone_blocks = 0;
-  std::vector<ZoneOccupation> zones;
+  std::vector<ZoneOccupation> zones{};
+  bool silent = false;   // it does not answer
+  bool no_data = false;  // it is for metadata alone
 
   double share() const {
     return data_blocks == 0 ? 0 : static_cast<double>(data_used_blocks) / static_cast<double>(data_blocks);

@@ -36,7 +36,7 @@ enum ProtectFigure : std::size_t {
 };
 
 Error one_disk(const std::string& path) {
-  return {Errc::kNotSupported, path + ": second copies need a volume of two disks or more"};
+  return {Errc::kNotSupported, path + ": second copies need a volume of two disks or more for data"};
 }
 
 Result<mdfs_ioc_protection> ask(const std::string& path, std::uint32_t action, std::uint32_t copies) {
@@ -160,7 +160,10 @@ Result<Protected> protect_path(const std::string& path, std::uint32_t copies, bo
   Protected one{path, before, before.copies != copies};
   if (dry_run && copies > 1) {
     MDFS_TRY_ASSIGN(const mdfs_ioc_volume volume, volume_info(path));
-    if (disk_numbers(volume).size() < 2) return one_disk(path);
+    const std::vector<std::uint32_t> disks = disk_numbers(volume);
+    const auto for_data =
+        std::count_if(disks.begin(), disks.end(), [&](std::uint32_t i) { return volume.disks[i].weight > 0; });
+    if (for_data < 2) return one_disk(path);
   }
   if (dry_run) return one;
   MDFS_TRY_ASSIGN(one.now, ask(path, MDFS_IOC_PROTECTION_SET, copies));

@@ -86,6 +86,10 @@ std::vector<std::string> warnings_of(const std::string& path, const mdfs_ioc_vol
   if (const auto counted = disk_counters(path); counted.ok())
     for (std::string& line : slow_disks(volume, *counted)) all.push_back(std::move(line));
   for (std::string& line : fullness_warnings(disks)) all.push_back(std::move(line));
+  for (std::size_t i = 0; i < disks.size(); ++i)
+    if (disks[i].silent)
+      all.push_back(
+          fmt::format("disk {} ({}) does not answer: writes and commits wait for it", i, shown(volume.disks[i].name)));
   return all;
 }
 
@@ -145,14 +149,17 @@ void print_disk(std::uint32_t number, const Disk& disk, const DiskOccupation& us
   const std::string path = shown(disk.name);
   print_out("  disk {}: {}{}{}, ", number, state_name(disk.state), path.empty() ? "" : " ", path);
   const std::string size = format_size(disk.blocks * block_size);
-  const std::string weight = disk.weight == 1 ? "" : fmt::format(", weight {}", disk.weight);
+  const std::string weight = disk.weight == 0   ? ", metadata alone"
+                             : disk.weight == 1 ? ""
+                                                : fmt::format(", weight {}", disk.weight);
   if (!is_readable(disk.state)) {
     print_out("{}\n", size + weight);
     return;
   }
-  print_out("{} of {} free; {:.1f} % of its room for data in use", format_size(disk.free_blocks * block_size), size,
-            use.share() * 100);
-  if (const std::vector<double> shares = use.zone_shares(); !shares.empty()) {
+  print_out("{} of {} free", format_size(disk.free_blocks * block_size), size);
+  if (use.silent) print_out("; it does not answer");
+  if (use.there && !use.no_data) print_out("; {:.1f} % of its room for data in use", use.share() * 100);
+  if (const std::vector<double> shares = use.zone_shares(); !shares.empty() && !use.no_data) {
     const auto [least, most] = std::minmax_element(shares.begin(), shares.end());
     print_out(", {:.0f} to {:.0f} % of its {} zones", *least * 100, *most * 100, shares.size());
   }
@@ -198,8 +205,9 @@ struct StatusArguments {
 };
 
 // The exit status tells scripts that the output names errors.
-void tell_health(const std::string& path, const mdfs_ioc_volume& volume) {
-  if (!all_errors(volume, path).empty()) end_with(kUnhealthyStatus);
+void tell_health(const std::string& path, const mdfs_ioc_volume& volume, const std::vector<DiskOccupation>& disks) {
+  const bool silent = std::any_of(disks.begin(), disks.end(), [](const DiskOccupation& disk) { return disk.silent; });
+  if (silent || !all_errors(volume, path).empty()) end_with(kUnhealthyStatus);
 }
 
 Status status_command(const StatusArguments& arguments) {
@@ -209,7 +217,7 @@ Status status_command(const StatusArguments& arguments) {
   MDFS_TRY_ASSIGN(const std::vector<DiskOccupation> disks, occupation(arguments.path, volume));
   if (arguments.json) {
     print_out("{}", json_text(arguments.path, volume, disks, model, fragmentation));
-    tell_health(arguments.path, volume);
+    tell_health(arguments.path, volume, disks);
     return {};
   }
   print_text(arguments.path, volume, disks);
@@ -225,7 +233,7 @@ Status status_command(const StatusArguments& arguments) {
     print_out("  rewritten extents: {} relocated home ({}), {} wait for relocation\n", fragmentation->relocated_home,
               format_size(fragmentation->relocated_home_bytes), fragmentation->away_from_home);
   if (model) print_text(*model);
-  tell_health(arguments.path, volume);
+  tell_health(arguments.path, volume, disks);
   return {};
 }
 

@@ -37,7 +37,7 @@ def sealed(sector, magic, what):
 
 def members(sector, base, count, check):
     """(uuid, blocks) of each member; None for a hole."""
-    found = []
+    found, takes_data = [], False
     for i in range(count):
         disk, blocks, weight, flags, _ = struct.unpack_from("<16sQHHI", sector, base + 32 * i)
         require(flags in (0, HOLE, DRAINING), check)
@@ -45,10 +45,11 @@ def members(sector, base, count, check):
             require(not any(disk) and blocks == 0 and weight == 0, check)
             found.append(None)
             continue
-        require(any(disk) and blocks > 0 and weight > 0, check)
+        require(any(disk) and blocks > 0, check)
+        takes_data = takes_data or weight > 0
         found.append((disk, blocks))
     named = [member[0] for member in found if member]
-    require(named and len(set(named)) == len(named), check)
+    require(takes_data and len(set(named)) == len(named), check)
     return found
 
 

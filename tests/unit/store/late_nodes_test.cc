@@ -94,5 +94,26 @@ TEST_F(LateNodesTest, ADiskThatAnswersLaterIsWaitedForWhereTheOtherCopiesAreBad)
   EXPECT_TRUE(read_all(*store) == model_);
 }
 
+TEST_F(LateNodesTest, TheUseOfZonesIsNotAskedOfADiskThatDoesNotAnswer) {
+  const std::unique_ptr<Store> store = open();
+  hold(1);
+  EXPECT_TRUE(read_all(*store) == model_);
+  const auto silent = store->zone_use(1, 0, 10);
+  ASSERT_FALSE(silent.ok());
+  EXPECT_EQ(silent.error().code, Errc::kBusy);
+  EXPECT_TRUE(store->zone_use(0, 0, 10).ok());
+  answer(1);
+  EXPECT_TRUE(store->zone_use(1, 0, 10).ok());
+}
+
+TEST_F(LateNodesTest, ADeviceThatWasDetachedSinceItWasFoundCountsAsMissing) {
+  Disks disks = clone_disks(disks_);
+  disks[1]->resize(0);
+  const auto store = open_disks(disks, environment_);
+  ASSERT_OK(store);
+  EXPECT_EQ((*store)->disk_info(1).state, DiskState::kMissing);
+  EXPECT_TRUE(read_all(**store) == model_);
+}
+
 }  // namespace
 }  // namespace mdfs::store
