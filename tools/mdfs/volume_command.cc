@@ -80,16 +80,25 @@ nlohmann::ordered_json zones_json(const DiskOccupation& disk) {
           {"imbalance", imbalance(shares)}};
 }
 
+// With those of disks that do not answer.
+std::vector<std::string> errors_of(const std::string& path, const mdfs_ioc_volume& volume,
+                                   const std::vector<DiskOccupation>& disks) {
+  std::vector<std::string> all = all_errors(volume, path);
+  for (std::size_t i = 0; i < disks.size(); ++i)
+    if (disks[i].silent)
+      all.push_back(
+          fmt::format("disk {} ({}) does not answer: writes, and reads of what has no other copy, wait for it; "
+                      "if it stays so, detach the device, and see mdfs disk replace",
+                      i, shown(volume.disks[i].name)));
+  return all;
+}
+
 std::vector<std::string> warnings_of(const std::string& path, const mdfs_ioc_volume& volume,
                                      const std::vector<DiskOccupation>& disks) {
   std::vector<std::string> all = moved_disks(volume);
   if (const auto counted = disk_counters(path); counted.ok())
     for (std::string& line : slow_disks(volume, *counted)) all.push_back(std::move(line));
   for (std::string& line : fullness_warnings(disks)) all.push_back(std::move(line));
-  for (std::size_t i = 0; i < disks.size(); ++i)
-    if (disks[i].silent)
-      all.push_back(
-          fmt::format("disk {} ({}) does not answer: writes and commits wait for it", i, shown(volume.disks[i].name)));
   return all;
 }
 
@@ -106,7 +115,7 @@ std::string json_text(const std::string& path, const mdfs_ioc_volume& volume, co
   json["spreading_metadata"] = (volume.flags & MDFS_VOLUME_SPREADING) != 0;
   json["has_copies"] = (volume.flags & MDFS_VOLUME_COPIES) != 0;
   json["read_only_reason"] = text_of(volume.read_only_reason);
-  json["errors"] = all_errors(volume, path);
+  json["errors"] = errors_of(path, volume, disks);
   json["block_size"] = volume.block_size;
   json["policy"] = policy_name(volume.policy);
   json["total_blocks"] = volume.total_blocks;
@@ -172,7 +181,7 @@ void print_text(const std::string& path, const mdfs_ioc_volume& volume, const st
   print_out("  {} of {} available, {} files and directories, generation {}\n",
             format_size(volume.available_blocks * volume.block_size),
             format_size(volume.total_blocks * volume.block_size), volume.objects, volume.generation);
-  const std::vector<std::string> wrong = all_errors(volume, path);
+  const std::vector<std::string> wrong = errors_of(path, volume, disks);
   if (volume.read_only != 0 && wrong.empty()) print_out("  read-only: {}\n", shown(volume.read_only_reason));
   for (const std::string& error : wrong) print_out("  error: {}\n", error);
   for (const std::string& warning : warnings_of(path, volume, disks)) print_out("  warning: {}\n", warning);
@@ -206,8 +215,7 @@ struct StatusArguments {
 
 // The exit status tells scripts that the output names errors.
 void tell_health(const std::string& path, const mdfs_ioc_volume& volume, const std::vector<DiskOccupation>& disks) {
-  const bool silent = std::any_of(disks.begin(), disks.end(), [](const DiskOccupation& disk) { return disk.silent; });
-  if (silent || !all_errors(volume, path).empty()) end_with(kUnhealthyStatus);
+  if (!errors_of(path, volume, disks).empty()) end_with(kUnhealthyStatus);
 }
 
 Status status_command(const StatusArguments& arguments) {
