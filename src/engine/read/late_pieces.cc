@@ -53,6 +53,14 @@ std::unique_ptr<Fetch> LoadOperation::elsewhere(const Fetch& fetch, std::uint64_
   return other;
 }
 
+bool LoadOperation::take_after_all(Fetch& fetch) {
+  Fetch* const other = fetch.other;
+  if (!fetch.status.ok() || other == nullptr || other->pending == 0) return false;
+  fetch.given_up = false;
+  other->given_up = true;  // it is late instead: late_ stays
+  return true;
+}
+
 std::optional<std::int64_t> LoadOperation::help_late(std::int64_t now_ns) {
   std::int64_t next_ns = INT64_MAX;
   std::vector<Fetch*> others;
@@ -67,7 +75,7 @@ std::optional<std::int64_t> LoadOperation::help_late(std::int64_t now_ns) {
         continue;
       }
       for (Fetch* const fetch : request.owners)
-        if (!fetch->given_up) late[fetch] |= std::uint64_t{1} << request.disk;
+        if (!fetch->given_up && fetch->other == nullptr) late[fetch] |= std::uint64_t{1} << request.disk;
       if (!std::exchange(request.is_late, true)) core_.late_disks.begin(request.disk);
     }
     for (const auto& [fetch, disks] : late) {
@@ -78,6 +86,8 @@ std::optional<std::int64_t> LoadOperation::help_late(std::int64_t now_ns) {
         break;
       }
       fetch->given_up = true;
+      fetch->other = other.get();
+      other->other = fetch;
       ++late_;
       others.push_back(other.get());
       fetches_.push_back(std::move(other));
@@ -85,7 +95,7 @@ std::optional<std::int64_t> LoadOperation::help_late(std::int64_t now_ns) {
   }
   if (!others.empty()) {
     const device::UrgencyScope scope(urgency_);
-    submit(others, true);
+    submit(others, false);
   }
   return next_ns == INT64_MAX ? std::nullopt : std::optional(next_ns);
 }

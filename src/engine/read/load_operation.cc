@@ -294,6 +294,8 @@ void LoadOperation::begin(const std::vector<Fetch*>& fetches, bool fresh) {
     const std::lock_guard lock(mutex_);
     unfinished_ = fetches.size();
     submitting_ = true;
+    for (Fetch* const fetch : fetches)
+      if (fetch->other != nullptr && fetch->other->pending == 0) fetch->other = nullptr;
   }
   std::size_t choices = 0;
   for (Fetch* const fetch : fetches) {
@@ -514,7 +516,7 @@ void LoadOperation::arrived(Pending& request, const Status& status) {
       if (!status.ok() && fetch->status.ok()) fetch->status = status.error();
       if (!status.ok()) fetch->failed_disks |= std::uint64_t{1} << request.disk;
       if (--fetch->pending > 0) continue;
-      if (!fetch->given_up) {
+      if (!fetch->given_up || take_after_all(*fetch)) {
         ready_.push_back(fetch);
         continue;
       }

@@ -36,11 +36,12 @@ struct Fetch {
   std::uint64_t failed_disks = 0;  // guarded by the operation
   std::vector<store::Run> bad_pieces;
   std::uint32_t bad_first = 0, bad_copy = 0;
-  // It stands in for one whose requests to these disks are late, and still fill the buffer of the cache block, which
-  // must not see them. If its own are late, another one stands in for it in turn.
+  // It stands in for another one whose requests to these disks are late, and still fill the buffer of the cache block,
+  // which must not see them. Whichever of the two ends first is taken, and the other one given up.
   std::uint64_t late_disks = 0;
   bool stands_in = false;
-  bool given_up = false;  // another one stands in for it; guarded by the operation
+  Fetch* other = nullptr;  // the one that it stands in for, or that stands in for it; guarded by the operation
+  bool given_up = false;   // guarded likewise
 
   // Found in the tree:
   MappedExtent extent;
@@ -166,6 +167,8 @@ class LoadOperation final : public WatchedLoad, public std::enable_shared_from_t
   ByteRanges::Range part_range(std::uint32_t part) const;
   Error damage(const Fetch& fetch, const std::string& what) const;
   static void release(CacheBlock& block);
+  // With the mutex: a fetch that was given up has its bytes, and is taken if the other one is still waiting.
+  bool take_after_all(Fetch& fetch);
   // What came of a fetch that failed.
   void release_failed(const Fetch& fetch) const;
   // With the mutex of the cache block of a fetch that stands in.
