@@ -24,6 +24,10 @@ struct DiskCounters {
   ReadPace pace;
 
   void ended(const Io& io, bool ok);
+  // To be moved before a new request, those that wait counted as kRequestBytes each.
+  std::uint64_t queued_bytes() const {
+    return waiting_bytes.load(std::memory_order_relaxed) + kRequestBytes * waiting.load(std::memory_order_relaxed);
+  }
   void reset();  // all to zero but what waits
 };
 

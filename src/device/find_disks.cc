@@ -380,10 +380,10 @@ bool has_holders(const fs::path& in_sys) {
 // Reads of a device within kPatience, be it with an error. A process of its own reads: it cannot be ended before the
 // device answers, and must not keep this one.
 bool answers(const std::string& path) {
+  AlignedBuffer sector(MDFS_SECTOR);  // before the fork: another thread may hold the lock of the heap
   const pid_t reader = ::fork();
   if (reader < 0) return true;  // the search itself finds out
   if (reader == 0) {
-    AlignedBuffer sector(MDFS_SECTOR);
     const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC);
     if (fd >= 0) (void)!::pread(fd, sector.data(), sector.size(), 0);
     ::_exit(0);

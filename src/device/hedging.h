@@ -22,8 +22,8 @@ inline constexpr double kLateTimes = 6;
 // Of a disk of which nothing is known: a magnetic one, by what a request counts for.
 inline constexpr double kUnseenNsPerByte = 9e6 / static_cast<double>(kRequestBytes);
 
-// The usual paces of disks, by what is seen of them now: of one that is slow that of the others (slowness()). A disk
-// that stops would otherwise soon be as slow as ever.
+// The usual paces of disks, by what is seen of them now: of one that is slow that of the others (slowness()). No
+// request of a disk that stops would otherwise be late for long.
 inline std::vector<std::optional<double>> usual_paces(std::span<const std::optional<double>> ns_per_byte) {
   std::vector<std::optional<double>> usual(ns_per_byte.begin(), ns_per_byte.end());
   const std::vector<double> slow = slowness(ns_per_byte);

@@ -66,8 +66,7 @@ std::optional<std::chrono::nanoseconds> NodeIo::patience(std::span<const format:
     const device::DiskCounters* const counters = disks_[disk]->counters();
     if (counters == nullptr) continue;
     paces[disk] = counters->pace.ns_per_byte(now_ns);
-    queued_bytes[disk] = static_cast<double>(counters->waiting_bytes.load(std::memory_order_relaxed) +
-                                             device::kRequestBytes * counters->waiting.load(std::memory_order_relaxed));
+    queued_bytes[disk] = static_cast<double>(counters->queued_bytes());
   }
   const std::vector<std::optional<double>> usual = device::usual_paces(paces);
   std::int64_t longest_ns = 0;

@@ -11,20 +11,10 @@
 
 namespace mdfs::store {
 
-// Of the free blocks of two disks or more: half of them all, or those outside of the largest disk, if these are fewer.
-// (A pair takes at most one block of the largest disk; and any numbers of which the largest is at most half of the sum
-// can be paired off, from the two largest at a time.)
-inline std::uint64_t pairs_in(std::span<const std::uint64_t> free_blocks) {
-  std::uint64_t sum = 0, largest = 0;
-  for (const std::uint64_t blocks : free_blocks) {
-    sum += blocks;
-    largest = std::max(largest, blocks);
-  }
-  return std::min(sum / 2, sum - largest);
-}
-
-// The same of groups of `count` blocks, each on `count` of so many disks or more: as long as the fullest disk has more
-// than its share, each group has one of its blocks, and the rest come from the others.
+// Groups of `count` blocks, each on another disk, that the free blocks of `count` disks or more make. As long as the
+// emptiest disk has more than its share, each group has one of its blocks, and the rest come from the others. (A group
+// takes at most one block of it; and any numbers of which none is more than its share of the sum can be grouped, from
+// the largest ones at a time.)
 inline std::uint64_t groups_in(std::vector<std::uint64_t> free_blocks, std::size_t count) {
   std::sort(free_blocks.begin(), free_blocks.end());
   std::uint64_t sum = 0;
@@ -35,6 +25,11 @@ inline std::uint64_t groups_in(std::vector<std::uint64_t> free_blocks, std::size
     --count;
   }
   return count == 0 ? 0 : sum / count;
+}
+
+// Of the free blocks of two disks or more: half of them all, or those outside of the largest disk, if these are fewer.
+inline std::uint64_t pairs_in(std::span<const std::uint64_t> free_blocks) {
+  return groups_in({free_blocks.begin(), free_blocks.end()}, 2);
 }
 
 // The disk that should have one block each of the next so many pairs, or fewer pairs will fit than pairs_in() says: it

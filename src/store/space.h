@@ -229,10 +229,10 @@ class Space {
   std::vector<std::string> note_allocation(const AllocationRequest& request, const Run& run);
   void add_pending_free(const Run& run);    // counts the run as pending free; mutex_ is held
   std::uint64_t pending_free_data() const;  // in all
-  void count_disks();
+  void count_disks();                       // recounts after disks became usable or not
   bool takes_data(std::size_t disk) const { return disk >= MDFS_MAX_DISKS || (without_data_ >> disk & 1) == 0; }
   // The disks in the order in which they get the next copy of a node: those for tree nodes alone come first.
-  std::vector<std::uint16_t> disks_for_copy(const NodePlace& place) const;  // recounts after disks became usable or not
+  std::vector<std::uint16_t> disks_for_copy(const NodePlace& place) const;
   // If no disk is left but those that are being drained, these get blocks again. Called with mutex_.
   void use_drained_if_alone();
   // Loads the pages at the end of the smaller of the disk's layout and this one, and keeps them in memory.

@@ -64,10 +64,12 @@ struct CacheBlock {
   std::int64_t dirty_since_ns = 0;
 
   bool covers(std::uint32_t begin, std::uint32_t end) const { return complete || valid.covers(begin, end); }
-  // Into a buffer at least as large. Not of a complete cache block.
+  // Those in the buffer, into one at least as large. Not of a complete cache block.
   void copy_valid(const BufferRef& to) const {
     for (const ByteRanges::Range& range : valid.ranges())
-      std::memcpy(to.data() + range.begin, buffer.data() + range.begin, range.end - range.begin);
+      if (range.begin < buffer.size())
+        std::memcpy(to.data() + range.begin, buffer.data() + range.begin,
+                    std::min<std::size_t>(range.end, buffer.size()) - range.begin);
   }
 };
 

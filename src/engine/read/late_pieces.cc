@@ -95,7 +95,7 @@ std::optional<std::int64_t> LoadOperation::help_late(std::int64_t now_ns) {
   }
   if (!others.empty()) {
     const device::UrgencyScope scope(urgency_);
-    submit(others, false);
+    submit(others, {});
   }
   return next_ns == INT64_MAX ? std::nullopt : std::optional(next_ns);
 }

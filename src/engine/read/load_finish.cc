@@ -127,11 +127,7 @@ void LoadOperation::release_failed(const Fetch& fetch) const {
 void LoadOperation::leave_buffer(CacheBlock& block) const {
   if (!block.buffer) return;
   BufferRef other = core_.cache.acquire(block.buffer.size());
-  for (const ByteRanges::Range& range : block.valid.ranges()) {
-    const std::size_t end = std::min<std::size_t>(range.end, other.size());
-    if (range.begin < end)
-      std::memcpy(other.data() + range.begin, block.buffer.data() + range.begin, end - range.begin);
-  }
+  block.copy_valid(other);
   block.buffer = std::move(other);
 }
 
@@ -249,10 +245,7 @@ void LoadOperation::put_inline(const Fetch& fetch, CacheBlock& block) const {
   BufferRef whole = core_.cache.acquire(std::max<std::size_t>(block.buffer.size(), object_.block_size));
   std::memset(whole.data(), 0, whole.size());
   std::copy(fetch.inline_bytes->begin(), fetch.inline_bytes->end(), whole.data());  // a damaged file may have none
-  for (const ByteRanges::Range& range : block.valid.ranges())
-    if (range.begin < block.buffer.size())
-      std::memcpy(whole.data() + range.begin, block.buffer.data() + range.begin,
-                  std::min<std::size_t>(range.end, block.buffer.size()) - range.begin);
+  block.copy_valid(whole);
   block.buffer = std::move(whole);
   block.complete = true;
 }

@@ -43,8 +43,7 @@ void LoadOperation::keep(const std::shared_ptr<OpenObject>& object, ByteBudget::
 Status LoadOperation::run(const Stop& stop, ByteBudget::Share& share) {
   if (fetches_.empty()) return {};
   waits_ = retries_ = true;
-  std::vector<Fetch*> fetches;
-  for (const std::unique_ptr<Fetch>& fetch : fetches_) fetches.push_back(fetch.get());
+  std::vector<Fetch*> fetches = all_fetches();
   for (bool again = false; !fetches.empty(); again = true) {
     begin(fetches, again);
     if (!help_until_done(stop) && go_on_alone(share)) return interrupted();
@@ -57,6 +56,12 @@ Status LoadOperation::run(const Stop& stop, ByteBudget::Share& share) {
     waits_ = false;
   }
   return std::move(error_);
+}
+
+std::vector<Fetch*> LoadOperation::all_fetches() const {
+  std::vector<Fetch*> fetches;
+  for (const std::unique_ptr<Fetch>& fetch : fetches_) fetches.push_back(fetch.get());
+  return fetches;
 }
 
 void LoadOperation::keep_late_bytes(ByteBudget::Share& share) const {
@@ -98,9 +103,7 @@ bool LoadOperation::go_on_alone(ByteBudget::Share& share) {
 void LoadOperation::start() {
   if (fetches_.empty()) return end();
   kept_self_ = shared_from_this();
-  std::vector<Fetch*> fetches;
-  for (const std::unique_ptr<Fetch>& fetch : fetches_) fetches.push_back(fetch.get());
-  begin(fetches, false);
+  begin(all_fetches(), false);
 }
 
 // The last step of an operation without a waiting caller. Releases what keep() kept, the share of the budget last.
@@ -222,23 +225,21 @@ void LoadOperation::add_cell(Fetch& fetch, std::vector<Choice>& choices, std::ve
   }
 }
 
-std::vector<std::optional<double>> LoadOperation::paces(std::uint64_t without, std::int64_t now_ns) const {
-  std::vector<std::optional<double>> all(core_.store.disk_count());
+LoadOperation::Paces LoadOperation::paces() const {
+  const std::int64_t now_ns = device::ReadPace::now_ns();
+  Paces all(core_.store.disk_count());
   for (unsigned disk = 0; disk < all.size(); ++disk)
-    if (const device::DiskCounters* const counters = core_.store.disk(disk).counters();
-        counters != nullptr && (disk >= MDFS_MAX_DISKS || (without >> disk & 1) == 0))
+    if (const device::DiskCounters* const counters = core_.store.disk(disk).counters())
       all[disk] = counters->pace.ns_per_byte(now_ns);
   return all;
 }
 
 double LoadOperation::queued_bytes(unsigned disk) const {
   const device::DiskCounters* const counters = core_.store.disk(disk).counters();
-  if (counters == nullptr) return 0;
-  return static_cast<double>(counters->waiting_bytes.load(std::memory_order_relaxed) +
-                             kRequestBytes * counters->waiting.load(std::memory_order_relaxed));
+  return counters == nullptr ? 0 : static_cast<double>(counters->queued_bytes());
 }
 
-void LoadOperation::prefer_pieces(const std::vector<Fetch*>& fetches) {
+void LoadOperation::prefer_pieces(const std::vector<Fetch*>& fetches, Paces paces) {
   std::vector<Choice> choices;
   std::vector<PieceToRead> pieces;
   std::deque<format::CellPart> parts;
@@ -256,8 +257,9 @@ void LoadOperation::prefer_pieces(const std::vector<Fetch*>& fetches) {
   for (unsigned disk = 0; disk < core_.store.disk_count(); ++disk) {
     const bool is_lost = disk < MDFS_MAX_DISKS && (absent >> disk & 1) != 0;
     disks.push_back({is_lost ? std::numeric_limits<double>::infinity() : queued_bytes(disk), 1});
+    if (is_lost) paces[disk].reset();
   }
-  const std::vector<double> slow = device::slowness(paces(absent, device::ReadPace::now_ns()));
+  const std::vector<double> slow = device::slowness(paces);
   for (std::size_t disk = 0; disk < disks.size(); ++disk) disks[disk].slowness = slow[disk];
   const std::vector<bool> chosen = choose_pieces(pieces, disks);
   for (std::size_t i = 0; i < choices.size(); ++i) {
@@ -303,24 +305,24 @@ void LoadOperation::begin(const std::vector<Fetch*>& fetches, bool fresh) {
     fetch->status = look_up(*fetch, fresh);
     if (fetch->status.ok() && has_choice(*fetch)) ++choices;
   }
-  prefer_pieces(fetches);
+  const Paces seen = choices > 0 ? paces() : Paces();
+  prefer_pieces(fetches, seen);
   for (Fetch* const fetch : fetches) {
     if (!fetch->status.ok()) continue;
     choose_piece(*fetch);
     choose_parts(*fetch);
   }
   if (choices > 0) core_.hedges.earn(choices);
-  submit(fetches, choices > 0);
+  submit(fetches, device::usual_paces(seen));
 }
 
-void LoadOperation::submit(const std::vector<Fetch*>& fetches, bool watched) {
+void LoadOperation::submit(const std::vector<Fetch*>& fetches, const Paces& usual) {
+  const bool watched = !usual.empty();
   std::vector<Segment> segments;
   for (std::uint32_t i = 0; i < fetches.size(); ++i)
     if (fetches[i]->status.ok()) prepare(*fetches[i], i, segments);
   std::vector<Request> requests = merge_segments(segments, core_.options.largest_request_bytes);
   const std::int64_t now_ns = watched ? device::ReadPace::now_ns() : 0;
-  const std::vector<std::optional<double>> usual =
-      watched ? device::usual_paces(paces(0, now_ns)) : std::vector<std::optional<double>>();
   std::int64_t first_late_ns = INT64_MAX;
   struct Batch {
     std::uint16_t disk;

@@ -65,8 +65,8 @@ struct Fetch {
 // on the decoding threads. After a checksum mismatch the operation looks the record up again and reads once more,
 // because the extent may have moved meanwhile. A second mismatch is damage. Of an extent or block with a second copy
 // that copy is read whose disk is idle first, after any error the other one, and then the first one once more; what has
-// failed is repaired in the background. A piece whose disk is late is read from the other disk as well, and what the
-// late one brings is not used (hedging.h). run() waits. start() does not wait; keep() then holds all that must outlive
+// failed is repaired in the background. A piece whose disk is late is read from the other disk as well, and whichever
+// ends first is used (device/hedging.h). run() waits. start() does not wait; keep() then holds all that must outlive
 // the caller, the barrier included. A caller of run() that is stopped leaves, and the operation continues as after
 // start(): the disks still fill its memory. So it does after run() where requests are late.
 class LoadOperation final : public WatchedLoad, public std::enable_shared_from_this<LoadOperation> {
@@ -88,17 +88,19 @@ class LoadOperation final : public WatchedLoad, public std::enable_shared_from_t
  private:
   // Looks records up and submits requests. Completions may come at once.
   void begin(const std::vector<Fetch*>& fetches, bool fresh);
-  // Of fetches whose pieces are chosen. `watched`: what is late may be read elsewhere.
-  void submit(const std::vector<Fetch*>& fetches, bool watched);
-  // Another piece is on a disk that is there.
+  std::vector<Fetch*> all_fetches() const;
+  using Paces = std::vector<std::optional<double>>;  // ns for a byte, by disk
+  Paces paces() const;
+  // Of fetches whose pieces are chosen. `usual`: of the disks, to tell when a request is late; empty: what is late is
+  // not read elsewhere.
+  void submit(const std::vector<Fetch*>& fetches, const Paces& usual);
+  // Some of it has a second copy.
   bool has_choice(const Fetch& fetch) const;
   // A fetch of the same bytes that passes these disks by. Null: no other disk has them.
   std::unique_ptr<Fetch> elsewhere(const Fetch& fetch, std::uint64_t late_disks) const;
   std::uint64_t disks_to_read(const Fetch& fetch) const;
   // To be moved before a new request, requests counted as kRequestBytes each.
   double queued_bytes(unsigned disk) const;
-  // Of each disk that is not in the mask.
-  std::vector<std::optional<double>> paces(std::uint64_t without, std::int64_t now_ns) const;
   // With the mutex: all but what late requests fill is done.
   void keep_late_bytes(ByteBudget::Share& share) const;
   // All that outlives the caller of run().
@@ -115,7 +117,7 @@ class LoadOperation final : public WatchedLoad, public std::enable_shared_from_t
   void choose_parts(Fetch& fetch) const;
   void forget_zeroed(format::StoredExtent& record) const;
   // Of all first tries: prefers pieces on the disks that are idle first.
-  void prefer_pieces(const std::vector<Fetch*>& fetches);
+  void prefer_pieces(const std::vector<Fetch*>& fetches, Paces paces);
   // What there is to choose from: the extent, or the blocks of the cell that lie together in both pieces.
   struct Choice {
     Fetch* fetch = nullptr;

@@ -41,6 +41,15 @@ class LatePiecesTest : public ::testing::TestWithParam<Kind> {
     held.release();
     held.work_again();
   }
+  // A read of everything, which has asked both disks in vain.
+  std::future<ByteVector> read_without(unsigned one, unsigned other) {
+    hold_reads(one);
+    hold_reads(other);
+    std::future<ByteVector> read = std::async(std::launch::async, [&] { return bench_.read_all(); });
+    while (held(one) == 0 || held(other) == 0) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    return read;
+  }
   ByteVector part(std::size_t at, std::size_t bytes) const {
     const auto begin = data_.begin() + static_cast<std::ptrdiff_t>(at);
     return {begin, begin + static_cast<std::ptrdiff_t>(std::min(bytes, data_.size() - at))};
@@ -88,13 +97,7 @@ TEST_P(LatePiecesTest, AnObjectCanBeClosedOnceItsLateRequestsHaveEnded) {
 
 TEST_P(LatePiecesTest, WhereBothDisksAreLateTheFirstThatAnswersWins) {
   ASSERT_TRUE(bench_.reopen().ok());
-  hold_reads(0);
-  hold_reads(1);
-  std::future<ByteVector> read = std::async(std::launch::async, [&] { return bench_.read_all(); });
-  // Some extents lie on these two alone, and have been asked of both by now: disk 0 answers again, too late for what
-  // it was asked first.
-  while (held(0) == 0 || held(1) == 0) std::this_thread::yield();
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  std::future<ByteVector> read = read_without(0, 1);
   answer(0);
   EXPECT_EQ(read.get(), data_);
   EXPECT_GT(held(1), 0u);
@@ -104,11 +107,7 @@ TEST_P(LatePiecesTest, WhereBothDisksAreLateTheFirstThatAnswersWins) {
 
 TEST_P(LatePiecesTest, OfTwoDisksThatAreLateTheSecondIsTakenWhereTheFirstBringsWrongBytes) {
   ASSERT_TRUE(bench_.reopen().ok());
-  hold_reads(0);
-  hold_reads(1);
-  std::future<ByteVector> read = std::async(std::launch::async, [&] { return bench_.read_all(); });
-  while (held(0) == 0 || held(1) == 0) std::this_thread::yield();
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  std::future<ByteVector> read = read_without(0, 1);
   answer(0, true);
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   answer(1);
