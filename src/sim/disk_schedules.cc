@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/slots.h"
+
 namespace mdfs::sim {
 
 DiskSchedules::DiskSchedules(const System& system, Engine& engine, bool keeps,
@@ -15,16 +17,9 @@ DiskSchedules::DiskSchedules(const System& system, Engine& engine, bool keeps,
 }
 
 void DiskSchedules::submit(const Request& request, const device::Urgency& urgency, bool is_write, std::uint64_t owner) {
-  std::uint32_t number = 0;
-  if (free_.empty()) {
-    number = static_cast<std::uint32_t>(ops_.size());
-    ops_.emplace_back();
-    ops_.back().io.context = &ops_.back();
-  } else {
-    number = free_.back();
-    free_.pop_back();
-  }
+  const std::uint32_t number = take_slot(ops_, free_);
   Op& op = ops_[number];
+  op.io.context = &op;
   op.request = request;
   op.is_write = is_write;
   op.owner = owner;

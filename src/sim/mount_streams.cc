@@ -17,6 +17,7 @@
 #include "geometry/extent_grid.h"
 #include "sim/disk_schedules.h"
 #include "sim/experiment.h"
+#include "sim/slots.h"
 #include "streams/demand.h"
 
 namespace mdfs::sim {
@@ -179,7 +180,7 @@ class Run final : public Listener {
       frames.overdue = client.frames - std::min(client.frames, client.next_n);
     }
     result_.seconds = engine_.now_s();
-    result_.use = use();
+    result_.use = use_of(engine_, system_);
     return std::move(result_);
   }
 
@@ -351,14 +352,7 @@ class Run final : public Listener {
     return work;
   }
   void submit(Work work, const std::vector<Request>& requests, const Urgency& urgency) {
-    std::uint32_t number = 0;
-    if (free_.empty()) {
-      number = static_cast<std::uint32_t>(works_.size());
-      works_.emplace_back();
-    } else {
-      number = free_.back();
-      free_.pop_back();
-    }
+    const std::uint32_t number = take_slot(works_, free_);
     work.left = requests.size() + 1;
     for (const Request& request : requests) work.bytes += request.full_bytes;
     const bool is_write = work.kind == Kind::kWrite;
@@ -408,26 +402,6 @@ class Run final : public Listener {
       read_frames();  // a place may be free
     }
     drain();
-  }
-
-  std::vector<ResourceUse> use() const {
-    std::vector<ResourceUse> result;
-    const auto& resources = system_.setup().machine.resources;
-    for (std::size_t i = 0; i < resources.size(); ++i) {
-      ResourceUse use{.name = resources[i].name, .instances = {}};
-      for (unsigned instance = 0; instance < system_.topology().count[i]; ++instance) {
-        const StationStatistics statistics = engine_.statistics(system_.route().station(i, instance));
-        InstanceUse one;
-        one.busy_s = statistics.busy_s;
-        one.utilization = statistics.busy_s / (engine_.now_s() * resources[i].servers);
-        one.mean_queue = statistics.queue_area_s / engine_.now_s();
-        one.max_queue = statistics.max_queue;
-        one.served = statistics.served;
-        use.instances.push_back(one);
-      }
-      result.push_back(std::move(use));
-    }
-    return result;
   }
 
   const System& system_;

@@ -79,8 +79,7 @@ struct MountStreamsResult {
   std::vector<ResourceUse> use;
 };
 // The streams are opened one after another, as long apart as a trial takes; each begins at a random moment of its
-// period. Frames and windows find nothing in a cache. Stages of whole
-// windows are left out, as on modelled disks.
+// period. Frames and windows find nothing in a cache. Stages of whole windows are left out, as on modelled disks.
 MountStreamsResult run_mount_streams(const System& system, const MountStreamsOptions& options,
                                      const std::vector<StreamAnswer>& answers, Reservation reservation);
 

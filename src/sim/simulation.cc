@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "sim/slots.h"
 
 namespace mdfs::sim {
 
@@ -51,7 +52,7 @@ std::size_t Simulation::submit_at(double time_s, const geometry::Window& window,
 
 std::size_t Simulation::submit_at(double time_s, std::vector<geometry::Window> windows, unsigned client,
                                   std::uint64_t base, const System& image, bool write) {
-  const std::uint32_t slot = take_slot();
+  const std::uint32_t slot = take_slot(live_, free_);
   const std::size_t record = records_.size();
   live_[slot].image = &image;
   live_[slot].windows = std::move(windows);
@@ -66,7 +67,7 @@ std::size_t Simulation::submit_at(double time_s, std::vector<geometry::Window> w
 }
 
 std::size_t Simulation::submit_requests_at(double time_s, std::vector<Request> requests, unsigned client) {
-  const std::uint32_t slot = take_slot();
+  const std::uint32_t slot = take_slot(live_, free_);
   Live& live = live_[slot];
   live.image = &system_;
   live.windows.clear();
@@ -83,16 +84,6 @@ std::size_t Simulation::submit_requests_at(double time_s, std::vector<Request> r
   records_.push_back({.arrival_s = time_s, .client = client});
   engine_.alarm(time_s, kArrival | slot);
   return live.record;
-}
-
-std::uint32_t Simulation::take_slot() {
-  if (free_.empty()) {
-    live_.emplace_back();
-    return static_cast<std::uint32_t>(live_.size() - 1);
-  }
-  const std::uint32_t slot = free_.back();
-  free_.pop_back();
-  return slot;
 }
 
 void Simulation::run(Workload* workload) {
@@ -246,21 +237,21 @@ void Simulation::complete(std::uint32_t slot) {
   if (workload_ != nullptr) workload_->window_done(*this, record);
 }
 
-std::vector<ResourceUse> Simulation::use() const {
-  const double span = engine_.now_s() - engine_.cleared_s();
+std::vector<ResourceUse> use_of(const Engine& engine, const System& system) {
+  const double span = engine.now_s() - engine.cleared_s();
   std::vector<ResourceUse> result;
-  const auto& resources = system_.setup().machine.resources;
+  const auto& resources = system.setup().machine.resources;
   for (std::size_t i = 0; i < resources.size(); ++i) {
     ResourceUse use{.name = resources[i].name, .instances = {}};
-    for (unsigned instance = 0; instance < system_.topology().count[i]; ++instance) {
-      const StationStatistics statistics = engine_.statistics(system_.route().station(i, instance));
+    for (unsigned instance = 0; instance < system.topology().count[i]; ++instance) {
+      const StationStatistics statistics = engine.statistics(system.route().station(i, instance));
       InstanceUse one;
       one.busy_s = statistics.busy_s;
       one.utilization = span > 0 ? statistics.busy_s / (span * resources[i].servers) : 0;
       one.mean_queue = span > 0 ? statistics.queue_area_s / span : 0;
       one.max_queue = statistics.max_queue;
       one.served = statistics.served;
-      one.lost = resources[i].per_disk && system_.setup().lost_disk == instance;
+      one.lost = resources[i].per_disk && system.setup().lost_disk == instance;
       use.instances.push_back(one);
     }
     result.push_back(std::move(use));

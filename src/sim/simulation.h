@@ -39,6 +39,8 @@ struct ResourceUse {
   double mean_utilization() const;
   double max_utilization() const;
 };
+// Of the stations of a system on an engine, since its statistics were cleared.
+std::vector<ResourceUse> use_of(const Engine& engine, const System& system);
 // The name of the resource with the highest mean utilization.
 std::string bottleneck(const std::vector<ResourceUse>& use);
 // The mean utilization, 0..1, of the resource with this name.
@@ -76,7 +78,7 @@ class Simulation final : private Listener {
   std::uint64_t events() const { return engine_.events(); }
   // Use since clear_use() or the start, up to now.
   void clear_use() { engine_.clear_statistics(); }
-  std::vector<ResourceUse> use() const;
+  std::vector<ResourceUse> use() const { return use_of(engine_, system_); }
 
  private:
   static constexpr std::uint64_t kArrival = std::uint64_t{1} << 62;
@@ -99,7 +101,6 @@ class Simulation final : private Listener {
 
   void job_done(Engine& engine, std::uint64_t token) override;
   void alarm(Engine& engine, std::uint64_t token) override;
-  std::uint32_t take_slot();
   void arrive(std::uint32_t slot);
   bool counts_queues() const { return system_.setup().copies == 2; }
   // The extents that must be read. The cache gets them; the window also waits for extents that are on their way.

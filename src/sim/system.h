@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "device/read_pace.h"
 #include "geometry/geometry.h"
 #include "geometry/placement.h"
 #include "geometry/plan.h"
@@ -79,7 +80,7 @@ struct ReadUnit {
 };
 
 // What a request costs beside its bytes counts as so many of them where copies are chosen, as in a mount.
-inline constexpr double kBytesOfAnAccess = 256u << 10;
+inline constexpr auto kBytesOfAnAccess = static_cast<double>(device::kRequestBytes);
 
 // Immutable once made; any thread.
 class System {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <string>
 
+#include "mount_disks.h"
 #include "sim/experiment.h"
 
 namespace mdfs::sim {
@@ -16,14 +17,7 @@ namespace {
 // Disks that take `request_ms` for a request, and move 20 MB/s; a film whose frames are single planes.
 System film(unsigned disks, double request_ms = 4, const std::string& shape = "4096x256x512",
             const std::string& extent = "1x128x128") {
-  const std::string text =
-      "name = \"t\"\n[placement]\nrequests = \"mount\"\n[[resource]]\nname = \"disk\"\ncount = \"disks\"\n"
-      "[[stage]]\nname = \"read\"\nresource = \"disk\"\ncost = [\"" +
-      std::to_string(request_ms) + " ms\", \"full / 20 MB/s\"]\n";
-  const auto machine = model::parse_machine(text, "test");
-  EXPECT_TRUE(machine.ok()) << machine.error().message();
-  Setup setup = default_setup(*machine).value();
-  setup.disks = disks;
+  Setup setup = mount_disks(disks, request_ms);
   setup.image = make_image(shape, extent, true, 1).value();
   return System::make(std::move(setup)).value();
 }

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <string>
 
+#include "mount_disks.h"
 #include "sim/experiment.h"
 
 namespace mdfs::sim {
@@ -18,14 +19,7 @@ constexpr double kRate = 20e6;  // of a disk
 // Disks that read or write kRate and nothing else, whose requests take `request_ms` more.
 System degraded(unsigned disks, std::optional<unsigned> lost, double request_ms = 0,
                 const std::string& shape = "4096x4096") {
-  const std::string text =
-      "name = \"t\"\n[placement]\nrequests = \"mount\"\n[[resource]]\nname = \"disk\"\ncount = \"disks\"\n"
-      "[[stage]]\nname = \"read\"\nresource = \"disk\"\ncost = [\"" +
-      std::to_string(request_ms) + " ms\", \"full / 20 MB/s\"]\n";
-  const auto machine = model::parse_machine(text, "test");
-  EXPECT_TRUE(machine.ok()) << machine.error().message();
-  Setup setup = default_setup(*machine).value();
-  setup.disks = disks;
+  Setup setup = mount_disks(disks, request_ms);
   setup.image = make_image(shape, "128x128", true, 3).value();
   setup.copies = 2;
   setup.lost_disk = lost;
