@@ -152,13 +152,14 @@ void print_text(const Options& options, const store::FormattedVolume& volume, co
   if (options.copies == 2) print_out("  new files have two copies\n");
   if (options.spare > 0)
     print_out("  room for the rebuild of {} lost disk{} stays free\n", options.spare, options.spare == 1 ? "" : "s");
+  const bool equal = std::all_of(weights.weights.begin(), weights.weights.end(), [&](std::uint16_t weight) {
+    return weight == 0 || weight == weights.weights.front();
+  });
   for (std::size_t i = 0; i < volume.disks.size(); ++i) {
     const store::FormattedDisk& disk = volume.disks[i];
     print_out("  {}: {}, {} free, zones of {}", options.disks[i], format_size(disk.blocks * volume.block_size),
               format_size(disk.free_blocks * volume.block_size), format_size(disk.zone_blocks * volume.block_size));
     const std::uint16_t weight = weights.weights[i];
-    const bool equal = std::all_of(weights.weights.begin(), weights.weights.end(),
-                                   [&](std::uint16_t other) { return other == 0 || other == weights.weights.front(); });
     print_out("{}\n", weight == 0 ? ", metadata alone" : equal ? "" : fmt::format(", weight {}", weight));
   }
 }

@@ -27,6 +27,12 @@ class MetadataDisks(unittest.TestCase):
     def at(self, name):
         return os.path.join(self.volume.folder, name)
 
+    def new_disk(self, name):
+        path = self.at(name)
+        with open(path, "wb") as file:
+            file.truncate(64 * MIB)
+        return path
+
     def lose(self, disk):
         """Mounts look at all files beside a disk."""
         os.makedirs(self.at("away"), exist_ok=True)
@@ -91,9 +97,7 @@ class MetadataDisks(unittest.TestCase):
         self.volume.mount(disks=self.volume.disks)
         self.check()
         self.store(20)
-        other = self.at("other")
-        with open(other, "wb") as file:
-            file.truncate(64 * MIB)
+        other = self.new_disk("other")
         lost = next(disk["number"] for disk in self.disks() if disk["state"] != "healthy")
         run(MDFS, "disk", "replace", self.volume.path, str(lost), other)
         self.assertEqual([disk["weight"] for disk in self.disks() if disk["path"] == other], [0])
@@ -105,9 +109,7 @@ class MetadataDisks(unittest.TestCase):
 
     def test_one_joins_and_one_leaves(self):
         self.store()
-        other = self.at("other")
-        with open(other, "wb") as file:
-            file.truncate(64 * MIB)
+        other = self.new_disk("other")
         self.assertIn("for metadata alone", run(MDFS, "disk", "add", "--metadata", self.volume.path, other))
         run(MDFS, "disk", "remove", self.volume.path, str(self.number_of(self.fast)))
         self.check()

@@ -178,10 +178,10 @@ bool is_named(const ProtectArguments& arguments, const std::string& path) {
 Status protect_command(const ProtectArguments& arguments) {
   if (arguments.words.size() < 2) return {Errc::kUsage, "give PATH, and copies=2 or none as the last word"};
   MDFS_TRY_ASSIGN(const std::uint32_t copies, parse_setting(arguments.words.back()));
-  MDFS_TRY_ASSIGN(const std::vector<std::string> paths,
-                  all_paths({arguments.words.begin(), arguments.words.end() - 1}, arguments.recursive));
-  for (const std::string& path : arguments.words)  // nothing changes where a name is wrong
-    if (&path != &arguments.words.back()) MDFS_TRY(protect_path(path, copies, true));
+  const std::vector<std::string> named(arguments.words.begin(), arguments.words.end() - 1);
+  MDFS_TRY_ASSIGN(const std::vector<std::string> paths, all_paths(named, arguments.recursive));
+  if (!arguments.dry_run)  // nothing changes where a name is wrong
+    for (const std::string& path : named) MDFS_TRY(protect_path(path, copies, true));
   std::vector<Protected> all;
   bool any_file = false;
   for (const std::string& path : paths) {
