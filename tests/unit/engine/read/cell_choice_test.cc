@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "device/disk_counters.h"
+#include "device/hedging.h"
 #include "engine_fixture.h"
 #include "format/cell_copies.h"
 
@@ -50,13 +51,20 @@ TEST_F(CellChoiceTest, IdleDisksShareTheReadsOfAFile) {
 }
 
 TEST_F(CellChoiceTest, ADiskWithALongQueueIsPassedBy) {
-  for (unsigned busy = 0; busy < kDisks; ++busy) {
+  // What an idle disk is late with is read from the busy one: then all is read once more.
+  unsigned attempts = 0;
+  for (unsigned busy = 0; busy < kDisks && attempts < 50; ++attempts) {
     ASSERT_TRUE(bench_.reopen().ok());
     counters(busy).waiting_bytes += 1u << 30;
+    const std::int64_t begin_ns = SystemEnvironment().monotonic_ns();
     const std::vector<std::uint64_t> bytes = read_of_disks();
-    EXPECT_LE(bytes[busy], kNodes) << "disk " << busy;
+    const bool may_be_late = SystemEnvironment().monotonic_ns() - begin_ns >= device::kLeastLateNs;
     counters(busy).waiting_bytes -= 1u << 30;
+    if (may_be_late) continue;
+    EXPECT_LE(bytes[busy], kNodes) << "disk " << busy;
+    ++busy;
   }
+  if (attempts == 50) GTEST_SKIP() << "the machine is too busy for this test";
 }
 
 TEST_F(CellChoiceTest, ACopyThatDoesNotMatchIsReplacedByTheFirstPieceAndTheOtherWayRound) {
