@@ -45,10 +45,13 @@ std::vector<Request> merge_segments(const std::vector<Segment>& segments, std::s
   for (const geometry::DiskPlan& disk : plan.disks)
     for (const geometry::PlanRequest& planned : disk.requests) {
       requests.push_back({static_cast<std::uint16_t>(disk.disk), planned.offset_bytes, {}, {}});
+      std::uint64_t end = planned.offset_bytes;  // of the last of these requests
       for (const geometry::RequestPiece& piece : disk.pieces_of(planned)) {
-        if (requests.back().buffers.size() == device::kMaxIoVectors)
-          requests.push_back(
-              {static_cast<std::uint16_t>(disk.disk), planned.offset_bytes + piece.request_offset_bytes, {}, {}});
+        // Bytes that are wanted twice are read twice.
+        const std::uint64_t begin = planned.offset_bytes + piece.request_offset_bytes;
+        if (begin != end || requests.back().buffers.size() == device::kMaxIoVectors)
+          requests.push_back({static_cast<std::uint16_t>(disk.disk), begin, {}, {}});
+        end = begin + piece.length_bytes;
         const Segment& segment = segments[piece.part];
         append_memory(requests.back().buffers, segment.memory + piece.part_offset_bytes, piece.length_bytes);
         requests.back().owners.push_back(segment.owner);

@@ -31,7 +31,8 @@ struct Request {
   std::vector<std::uint32_t> owners;  // ascending, each once
 };
 
-// Requests as geometry::plan_requests makes them, ordered by disk and offset. Pure.
+// Requests as geometry::plan_requests makes them, ordered by disk and offset; for bytes of several segments more of
+// them. Pure.
 std::vector<Request> merge_segments(const std::vector<Segment>& segments, std::size_t largest_bytes);
 // The plan alone. `largest_bytes` is reduced to the largest request that a disk takes.
 geometry::Plan plan_segments(const std::vector<Segment>& segments, std::size_t largest_bytes);
