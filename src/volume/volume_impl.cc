@@ -28,6 +28,7 @@ VolumeImpl::VolumeImpl(std::unique_ptr<store::Store> store, std::unique_ptr<engi
 VolumeImpl::~VolumeImpl() {
   const Status status = close();
   if (!status.ok()) spdlog::error("closing the volume: {}", status.error().message());
+  operations_.reset();  // an unfinished one holds an object, which may be an orphan then
 }
 
 Status VolumeImpl::start() {

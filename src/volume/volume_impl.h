@@ -150,7 +150,8 @@ class VolumeImpl final : public MaintainedVolume {
                                                   unsigned most_attempts, const engine::Stop& stop) override;
   Result<engine::WindowPlan> plan_window(Ino ino, const geometry::Window& window, const engine::Stop& stop) override;
 
-  Status set_copies(Ino ino, bool wanted) override;
+  Status set_protection(Ino ino, const WantedProtection& wanted) override;
+  unsigned usual_group_members() const override;
   Result<Protection> protection(Ino ino, const engine::Stop& stop) override;
   Status start_protecting();
   Result<bool> repair_copies(Ino object, std::uint64_t number) override;
@@ -320,7 +321,7 @@ class VolumeImpl final : public MaintainedVolume {
   // ---- files that become images (becoming.cc)
   Status calibrate(Inode& inode, const geometry::Geometry& wanted);
   void note_rank(const geometry::Geometry& geometry);
-  Result<Pin> make_unnamed_image(const ImageOptions& options, std::uint64_t size_bytes, bool copies);
+  Result<Pin> make_unnamed_image(const ImageOptions& options, std::uint64_t size_bytes, const format::Inode& like);
   Status copy_all(Inode& from, Inode& to, std::uint64_t size_bytes, const engine::Stop& stop);
   // Gives the data of the unnamed image `made` to `inode`, unless that has changed.
   Status take_data(Inode& inode, Inode& made, std::uint64_t generation);
@@ -363,7 +364,7 @@ class VolumeImpl final : public MaintainedVolume {
   AutomaticRebuild automatic_rebuild_;  // of the committer's thread
   std::atomic<unsigned> readers_{0};
   std::atomic<std::uint64_t> protection_changes_{0};
-  const std::unique_ptr<Operations> operations_;
+  std::unique_ptr<Operations> operations_;
 
   std::atomic<std::uint64_t> file_placement_{0};  // id; 0: not found or made yet
   std::atomic<bool> whole_{store_->is_whole()};   // every disk is present
