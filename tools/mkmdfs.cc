@@ -35,7 +35,8 @@ namespace {
 struct Options {
   std::string block_size = "4K", label, weights = "auto";
   std::optional<std::string> size, grow_to, zone_size, policy;
-  unsigned copies = 1, spare = 0;
+  unsigned copies = 1, parity = 0, spare = 0;
+  std::optional<unsigned> width;
   bool sparse = false, force = false, json = false;
   std::vector<std::string> disks, metadata;  // for data and tree nodes, and for tree nodes alone
 };
@@ -120,6 +121,11 @@ Status refuse_contents(const std::string& path) {
   return {Errc::kExists, fmt::format("{}: holds {}; give --force to overwrite it", path, *found)};
 }
 
+// As the volume chooses it when it is mounted: so that a lost disk is rebuilt at the same width.
+unsigned width_of(const Options& options) {
+  return options.width.value_or(options.disks.size() - options.metadata.size() >= 6 ? 4 : 2);
+}
+
 std::string json_text(const Options& options, const store::FormattedVolume& volume, const DiskWeights& weights) {
   nlohmann::ordered_json json;
   json["output_version"] = kOutputVersion;
@@ -128,6 +134,8 @@ std::string json_text(const Options& options, const store::FormattedVolume& volu
   json["block_size"] = volume.block_size;
   json["policy"] = options.policy.value_or("scatter");
   json["copies"] = options.copies;
+  json["parity"] = options.parity;
+  json["width"] = options.parity > 0 ? width_of(options) : 1;
   json["spare"] = options.spare;
   json["disks"] = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < volume.disks.size(); ++i) {
@@ -149,7 +157,10 @@ void print_text(const Options& options, const store::FormattedVolume& volume, co
   print_out("volume {}{}: {} disk{}, blocks of {}\n", volume.uuid.to_string(),
             options.label.empty() ? "" : " '" + options.label + "'", volume.disks.size(),
             volume.disks.size() == 1 ? "" : "s", format_size(volume.block_size));
-  if (options.copies == 2) print_out("  new files have two copies\n");
+  if (options.parity > 0)
+    print_out("  new images get a parity for {} extents each, new other files two copies\n", width_of(options));
+  else if (options.copies == 2)
+    print_out("  new files have two copies\n");
   if (options.spare > 0)
     print_out("  room for the rebuild of {} lost disk{} stays free\n", options.spare, options.spare == 1 ? "" : "s");
   const bool equal = std::all_of(weights.weights.begin(), weights.weights.end(), [&](std::uint16_t weight) {
@@ -188,7 +199,17 @@ Status make_volume(Options options) {
   }
   if (options.copies == 2 && data_disks < 2)
     return {Errc::kUsage, "--copies 2: second copies lie on other disks: give two disks or more for data"};
-  format.copies = options.copies == 2;
+  format.copies = options.copies == 2 || options.parity > 0;
+  if (options.width && options.parity == 0) return {Errc::kUsage, "--width is of --parity"};
+  if (options.parity > 0) {
+    const unsigned width = width_of(options);
+    if (width != 2 && width != 4 && width != 8)
+      return {Errc::kUsage, fmt::format("--width {}: must be 2, 4 or 8", width)};
+    if (data_disks <= width)
+      return {Errc::kUsage, fmt::format("--parity 1 --width {}: needs {} disks for data or more, not {}", width,
+                                        width + 1, data_disks)};
+    format.group_members = static_cast<std::uint8_t>(width);
+  }
   if (options.spare > 0 && options.spare + 2 > data_disks)
     return {Errc::kUsage, fmt::format("--spare {}: second copies need two disks beside those that may be lost: at most "
                                       "the number of disks less two ({})",
@@ -250,8 +271,16 @@ int main(int argc, char** argv) {
   app.add_option("--block-size", options.block_size, "Unit of allocation, 4K to 64K (default: 4K)");
   app.add_option("--size", options.size, "Create the disks with this size");
   app.add_option("--label", options.label, "Name of the volume, at most 63 bytes");
-  app.add_option("--copies", options.copies, "Of all data of new files, on different disks: 1 or 2 (default: 1)")
-      ->check(mdfs::tools::whole_number(1, 2));
+  CLI::Option* const copies =
+      app.add_option("--copies", options.copies, "Of all data of new files, on different disks: 1 or 2 (default: 1)")
+          ->check(mdfs::tools::whole_number(1, 2));
+  app.add_option("--parity", options.parity,
+                 "Of new images, when they rest: 1 for several extents in place of their copies (default: 0)")
+      ->check(mdfs::tools::whole_number(0, 1))
+      ->excludes(copies);
+  app.add_option("--width", options.width,
+                 "Extents that share a parity: 2, 4 or 8 (default: 4, or 2 on fewer than 6 disks)")
+      ->check(mdfs::tools::whole_number(2, 8));
   app.add_option("--spare", options.spare,
                  "Keep room free to make the second copies anew that so many lost disks had (default: 0)")
       ->check(mdfs::tools::whole_number(0, MDFS_MAX_DISKS - 2));

@@ -82,6 +82,8 @@ struct mdfs_ioc_plan {
 #define MDFS_IOC_LAYOUT_ROWS 200
 #define MDFS_IOC_LAYOUT_STRIP 1u /* row: bytes appended to a partial extent, in a strip */
 #define MDFS_IOC_LAYOUT_COPY 2u  /* row: the second copy of an extent */
+#define MDFS_IOC_LAYOUT_PARITY 4u /* row, with _COPY: the parity of a group whose first member the extent is */
+#define MDFS_IOC_LAYOUT_LEAVER 8u /* row, with _COPY: an earlier state of an extent that such a parity still needs */
 struct mdfs_ioc_layout {
   uint64_t next;       /* in/out: page; beyond the last one: count is 0 */
   uint32_t count;      /* out: rows filled */
@@ -219,6 +221,7 @@ struct mdfs_ioc_model {
                                     /* ESTALE, also of a resume: this would make a missing disk stale */
 #define MDFS_IOC_OPERATION_CANCEL 2 /* ENODATA: none is running */
 #define MDFS_IOC_OPERATION_RESUME 3 /* a budget other than 0 replaces the old one, also of a running operation */
+#define MDFS_IOC_NO_BUDGET UINT64_MAX /* resume: as a budget, no limit */
 #define MDFS_IOC_MAX_ERRORS 64
 struct mdfs_ioc_operation {
   uint32_t struct_bytes;   /* in: sizeof this structure */
@@ -338,9 +341,10 @@ struct mdfs_ioc_levels {
 };
 
 /* Second copies of the extents of an image, or of the cells of another file (MDFS_FILE_CELL bytes, ondisk.h); of a
- * directory: of new files in it. */
+ * directory: of new files in it. In an image several extents may share a parity in place of their copies. */
+#define MDFS_IOC_PROTECTION_USUAL_GROUPS UINT32_MAX
 #define MDFS_IOC_PROTECTION_SHOW 0
-#define MDFS_IOC_PROTECTION_SET 1 /* needs the right to write, else EACCES; EOPNOTSUPP: the volume has one disk */
+#define MDFS_IOC_PROTECTION_SET 1 /* needs the right to write, else EACCES; EOPNOTSUPP: the volume has too few disks */
 struct mdfs_ioc_protection {
   uint32_t struct_bytes; /* in: sizeof this structure */
   uint32_t action;       /* in: MDFS_IOC_PROTECTION_SHOW or _SET */
@@ -349,7 +353,7 @@ struct mdfs_ioc_protection {
   /* out, not of a directory: what is stored now; zero in the request. Extents are cells of an ordinary file. A small
    * file has none: its bytes are with the metadata, which have copies of their own. */
   uint64_t extents;      /* that are stored */
-  uint64_t copied;       /* of these, with two copies on two disks that are there */
+  uint64_t copied;       /* of these, with a copy or a parity, and all that these need on disks that are there */
   uint64_t stored_bytes; /* of the extents, once */
   uint64_t copied_bytes;
   uint64_t lost; /* extents of which no copy is on a disk that can be read */
@@ -357,8 +361,12 @@ struct mdfs_ioc_protection {
   uint32_t in_strips;     /* 1: appended bytes lie in strips with one copy */
   uint32_t is_converting; /* 1: the operation MDFS_OPERATION_PROTECT runs */
   uint32_t is_directory;  /* out */
-  uint32_t reserved0;
-  uint64_t reserved[3];
+  /* in, set: 0; or with 2 copies: extents that share a parity, 2, 4 or 8, or MDFS_IOC_PROTECTION_USUAL_GROUPS: 4, or 2
+   * on fewer than six disks; out: 0 or 1 without parities. What was written since has copies, until the image rests. */
+  uint32_t group_members;
+  uint64_t grouped;      /* out: of the extents, those that share a parity */
+  uint64_t grouped_bytes;
+  uint64_t reserved[1];
 };
 
 /* A stream: a window of an image that advances along an axis at a reserved rate, one frame after another. An open file

@@ -446,8 +446,7 @@ struct mdfs_extent_run {
 };
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_extent_run) == 16, "extent run");
 
-/* Groups of extents of a page: a mdfs_group and its mdfs_parity each. The parity of one extent is a copy of it. */
-struct mdfs_group_page {
+struct mdfs_group_page { /* then the groups: doc/FORMAT.md, section 9 */
   uint16_t count;        /* of groups */
   uint8_t checksum_type; /* MDFS_CHECKSUM_* */
   uint8_t reserved[13];
@@ -456,7 +455,8 @@ MDFS_STATIC_ASSERT(sizeof(struct mdfs_group_page) == 16, "group page");
 struct mdfs_group {
   uint64_t members;     /* bit i: the extent at place i of the page; of files: cell i from the first one on */
   uint8_t parity_count; /* 1 */
-  uint8_t reserved[7];
+  uint8_t leaver_count; /* with the members 8 at most */
+  uint8_t reserved[6];
 };
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_group) == 16, "group");
 struct mdfs_parity {

@@ -75,6 +75,8 @@ Result<std::shared_ptr<OpenObject>> Engine::open(const ObjectSpec& spec, InodeUp
   if (spec.placement != nullptr) MDFS_TRY(geometry::check(*spec.placement, parts_->core.store.disk_count()));
   const bool strips = (parts_->core.store.features_incompat() & MDFS_INCOMPAT_STRIPS) != 0;
   auto object = std::make_shared<OpenObject>(spec, std::move(update), parts_->core.store.block_size(), strips);
+  if (object->is_image() && object->group_members.load(std::memory_order_relaxed) > 1)
+    parts_->core.relocations.note_opened(object->number);
   if (!object->may_have_strips || parts_->core.store.read_only()) return object;
   MDFS_TRY_ASSIGN(const auto any, parts_->core.store.scan({object->number, MDFS_KIND_STRIP, 0},
                                                           {object->number, MDFS_KIND_STRIP, UINT64_MAX}, 1));
@@ -267,8 +269,9 @@ Result<MoveOutcome> Engine::move(OpenObject& object, const MoveRequest& request)
   return parts_->mover.move(object, request);
 }
 
-void Engine::set_copies(OpenObject& object, bool wanted) {
-  object.wants_copies.store(wanted, std::memory_order_relaxed);
+void Engine::set_protection(OpenObject& object, bool copies, unsigned group_members) {
+  object.wants_copies.store(copies, std::memory_order_relaxed);
+  object.group_members.store(group_members, std::memory_order_relaxed);
 }
 
 Result<ProtectOutcome> Engine::protect(OpenObject& object, const ProtectRequest& request) {
@@ -283,9 +286,9 @@ Result<std::uint64_t> Engine::strips_to_consolidate(const OpenObject& object, bo
   return parts_->protector.strips_to_consolidate(object, copies, stop);
 }
 
-Result<std::vector<geometry::Coord>> Engine::find_unprotected(OpenObject& object, bool copies, std::uint64_t& page,
-                                                              std::size_t most) {
-  return parts_->protector.find(object, copies, page, most);
+Result<std::vector<geometry::Coord>> Engine::find_unprotected(OpenObject& object, const ProtectRequest& wanted,
+                                                              std::uint64_t& page, std::size_t most) {
+  return parts_->protector.find(object, wanted, page, most);
 }
 
 // What cannot be repaired now is found by its next reader.
@@ -294,6 +297,7 @@ Result<RelocationOutcome> Engine::repair_damaged(OpenObject& object, const Pace&
   for (const std::uint64_t extent : parts_->core.relocations.take_damaged(object.number))
     request.extents.push_back(object.extent_coord(extent));
   request.copies = object.wants_copies.load(std::memory_order_relaxed);
+  request.width = object.group_members.load(std::memory_order_relaxed);
   request.verifies = true;
   request.pace = pace;
   MDFS_TRY_ASSIGN(const ProtectOutcome outcome, parts_->protector.run(object, request));
@@ -306,6 +310,38 @@ Result<RelocationOutcome> Engine::repair_damaged(OpenObject& object, const Pace&
   return RelocationOutcome{outcome.repaired, bytes};
 }
 
+// Extents that were written since their parities were made, from the first page on that has some.
+Result<RelocationOutcome> Engine::form_groups(OpenObject& object, const Pace& pace) {
+  RelocationQueue& queue = parts_->core.relocations;
+  ProtectRequest request;
+  request.copies = object.wants_copies.load(std::memory_order_relaxed);
+  request.width = object.group_members.load(std::memory_order_relaxed);
+  request.pace = pace;
+  RelocationOutcome formed;
+  while (const std::optional<UngroupedPage> first = queue.take_ungrouped(object.number)) {
+    std::uint64_t page = first->page;
+    MDFS_TRY_ASSIGN(request.extents, parts_->protector.find(object, request, page, 1));
+    if (first->and_later && page != UINT64_MAX)
+      queue.note_ungrouped_from(object.number, page);
+    else if (first->and_later)
+      queue.note_looked_through(object.number);
+    if (request.extents.empty()) {
+      if (pace && !pace(0).ok()) return formed;
+      continue;
+    }
+    const Result<ProtectOutcome> outcome = parts_->protector.run(object, request);
+    const bool turn_is_over = !outcome.ok() && outcome.error().code == Errc::kBusy;
+    if (turn_is_over || (outcome.ok() && outcome->again)) {
+      queue.note_ungrouped(object.number, object.page_of(request.extents.front()).page);
+      return formed;
+    }
+    MDFS_TRY(outcome);
+    formed.extents += outcome->made + outcome->repaired;
+    formed.bytes += outcome->bytes;
+  }
+  return formed;
+}
+
 std::vector<RelocationCandidate> Engine::relocation_candidates() const {
   return parts_->core.relocations.candidates(parts_->core.store.generation());
 }
@@ -314,6 +350,7 @@ std::uint64_t Engine::extents_away_from_home() const { return parts_->core.reloc
 
 Result<RelocationOutcome> Engine::relocate(OpenObject& object, RelocationReason reason, const Pace& pace) {
   if (reason == RelocationReason::kDamaged) return repair_damaged(object, pace);
+  if (reason == RelocationReason::kUngrouped) return form_groups(object, pace);
   if (reason == RelocationReason::kAwayFromHome) return parts_->home_relocator.run(object, pace);
   parts_->core.relocations.forget({object.number, reason});  // strips that come from here on are noted again
   MDFS_TRY_ASSIGN(const std::uint64_t bytes, parts_->replacer.consolidate(object, kStripBytes, false));

@@ -154,15 +154,16 @@ class Engine final {
   // of dirty bytes go where placement puts them, in spite of the move: write back first.
   Result<MoveOutcome> move(OpenObject& object, const MoveRequest& request);
   // ---- second copies of an image's extents (engine/relocate/protector.h)
-  // What is written from now on gets copies, or none.
-  void set_copies(OpenObject& object, bool wanted);
+  // What is written from now on gets copies, or none. When an image rests, `group_members` of its extents share a
+  // parity in place of their copies; 1: none do.
+  void set_protection(OpenObject& object, bool copies, unsigned group_members);
   Result<ProtectOutcome> protect(OpenObject& object, const ProtectRequest& request);
   // Of some pages; `page` is 0 first, and UINT64_MAX after the last call.
   Result<ProtectionState> protection(OpenObject& object, std::uint64_t& page, const Stop& stop);
   // Strips of an image that do not have the copies that they should have, on disks that are there.
   Result<std::uint64_t> strips_to_consolidate(const OpenObject& object, bool copies, const Stop& stop);
-  Result<std::vector<geometry::Coord>> find_unprotected(OpenObject& object, bool copies, std::uint64_t& page,
-                                                        std::size_t most);
+  Result<std::vector<geometry::Coord>> find_unprotected(OpenObject& object, const ProtectRequest& wanted,
+                                                        std::uint64_t& page, std::size_t most);
   // Candidates of relocation in the background, of objects that are or were open, ascending by object. Kept in memory
   // only.
   std::vector<RelocationCandidate> relocation_candidates() const;
@@ -195,6 +196,7 @@ class Engine final {
   struct Parts;  // engine.cc
   explicit Engine(std::unique_ptr<Parts> parts);
   Result<RelocationOutcome> repair_damaged(OpenObject& object, const Pace& pace);
+  Result<RelocationOutcome> form_groups(OpenObject& object, const Pace& pace);
   // Gives up dirty bytes.
   void drop_dirty(OpenObject& object);
 

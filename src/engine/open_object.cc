@@ -41,6 +41,7 @@ OpenObject::OpenObject(const ObjectSpec& spec, InodeUpdate inode_update, std::ui
       update(std::move(inode_update)),
       block_size(volume_block_size),
       wants_copies(spec.copies),
+      group_members(spec.group_members),
       size(spec.size_bytes),
       published_size(spec.size_bytes),
       published_inline(spec.is_inline),
@@ -73,7 +74,7 @@ OpenObject::OpenObject(const ObjectSpec& spec, InodeUpdate inode_update, std::ui
     worst_case_extent_ += {0, 1, std::min<std::uint64_t>(runs, MDFS_MAX_ITEM)};
   }
   worst_case_copy_ = worst_case_extent_;
-  worst_case_copy_.bytes += sizeof(mdfs_group) + sizeof(mdfs_parity);
+  worst_case_copy_.bytes += sizeof(mdfs_group) + 2 * sizeof(mdfs_parity);  // its own, and one that leaves a group
   worst_case_copy_.pairs = worst_case_blocks_;
 }
 

@@ -119,6 +119,8 @@ class OpenObject : public std::enable_shared_from_this<OpenObject> {
   // Extents and cells that are written from now on get second copies. Changes while writers are at work: an extent may
   // get a copy, or lack one, until Protector has seen it.
   std::atomic<bool> wants_copies{false};
+  // Extents that are to share one parity in place of their copies, when they rest. 1: none do.
+  std::atomic<unsigned> group_members{1};
   // A stored level: the volume computes from its image what cannot be read. Bytes on a lost disk are therefore an
   // error, also where lost bytes of other objects read as zeros. Set before the first read.
   std::atomic<bool> is_level{false};

@@ -36,8 +36,9 @@ struct ObjectSpec {
   std::shared_ptr<const geometry::Placement> placement;
   std::uint64_t base = 0;
   std::uint64_t size_bytes = 0;
-  bool is_inline = false;  // an ordinary file whose bytes lie in the tree
-  bool copies = false;     // extents get a second copy on another disk
+  bool is_inline = false;      // an ordinary file whose bytes lie in the tree
+  bool copies = false;         // extents get a second copy on another disk
+  unsigned group_members = 1;  // extents of an image that are to share a parity; 1: none do
 };
 
 // The values of the inode item for newly published data. The transaction that publishes the data calls InodeUpdate.

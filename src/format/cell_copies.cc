@@ -68,7 +68,8 @@ Status decode_cell_copies(ConstBytes value, std::uint32_t block_size, CellPieces
   const std::uint64_t members = MDFS_GET(value, 0, mdfs_group, members);
   const std::uint8_t parities = MDFS_GET(value, 0, mdfs_group, parity_count);
   MDFS_FORMAT_REQUIRE((members & 1) != 0 && parities >= 1, "cell-copies.group");
-  if (members != 1 || parities != 1) return {Errc::kNewerFormat, "cell-copies.group-of-many"};
+  const std::uint8_t leavers = MDFS_GET(value, 0, mdfs_group, leaver_count);
+  if (members != 1 || parities != 1 || leavers != 0) return {Errc::kNewerFormat, "cell-copies.group-of-many"};
   get_bytes(value, offsetof(mdfs_group, reserved), pieces.group_reserved);
   MDFS_TRY_ASSIGN(pieces.copy, decode_file_cell(value.subspan(sizeof(mdfs_group)), block_size));
   return {};

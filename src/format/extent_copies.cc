@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/extent_copies.h"
 
+#include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "base/check.h"
 #include "format/fields.h"
@@ -26,26 +28,67 @@ std::optional<ExtentCopy> CopyPage::get(unsigned place) const {
 }
 
 void CopyPage::set(unsigned place, const ExtentCopy& copy) {
-  MDFS_CHECK(place < kMaxPlaces && copy.birth != 0 && copy.stored_bytes != 0);
+  MDFS_CHECK(place < kMaxPlaces && copy.birth != 0 && copy.stored_bytes != 0 && group_of(place) == nullptr);
   copies_[place] = copy;
 }
 
-ByteVector CopyPage::encode() const {
+const ParityGroup* CopyPage::group_of(unsigned place) const {
+  const auto found =
+      std::find_if(groups_.begin(), groups_.end(), [&](const ParityGroup& group) { return group.has(place); });
+  return found == groups_.end() ? nullptr : &*found;
+}
+
+void CopyPage::add_group(ParityGroup group) {
+  MDFS_CHECK(group.members != 0);
+  for (unsigned place = 0; place < kMaxPlaces; ++place)
+    MDFS_CHECK(!group.has(place) || (group_of(place) == nullptr && !copies_.contains(place)));
+  const auto behind = std::find_if(groups_.begin(), groups_.end(),
+                                   [&](const ParityGroup& one) { return one.lowest() > group.lowest(); });
+  groups_.insert(behind, std::move(group));
+}
+
+void CopyPage::erase_group(unsigned place) {
+  std::erase_if(groups_, [&](const ParityGroup& group) { return group.has(place); });
+}
+
+void CopyPage::leave_group(unsigned place, ExtentRecord as_it_was) {
+  const ParityGroup* const found = group_of(place);
+  MDFS_CHECK(found != nullptr && !as_it_was.is_scattered());
+  ParityGroup group = *found;
+  erase_group(place);
+  group.members &= ~(std::uint64_t{1} << place);
+  as_it_was.crc32c = {};
+  as_it_was.written = as_it_was.birth;
+  group.leavers.push_back(std::move(as_it_was));
+  add_group(std::move(group));
+}
+
+std::size_t CopyPage::encoded_bytes(const ExtentTableShape& shape) const {
+  std::size_t bytes = sizeof(mdfs_group_page) + copies_.size() * kGroupBytes;
+  for (const ParityGroup& group : groups_) bytes += group.encoded_bytes(shape);
+  return bytes;
+}
+
+ByteVector CopyPage::encode(const ExtentTableShape& shape) const {
   MDFS_CHECK(!empty());
-  ByteVector out(sizeof(mdfs_group_page) + copies_.size() * kGroupBytes);
-  MDFS_PUT(out, 0, mdfs_group_page, count, static_cast<std::uint16_t>(copies_.size()));
+  ByteVector out(sizeof(mdfs_group_page));
+  out.reserve(encoded_bytes(shape));
+  MDFS_PUT(out, 0, mdfs_group_page, count, static_cast<std::uint16_t>(count()));
   MDFS_PUT(out, 0, mdfs_group_page, checksum_type, std::uint8_t{MDFS_CHECKSUM_CRC32C});
   put_bytes(out, offsetof(mdfs_group_page, reserved), reserved_);
-  std::size_t base = sizeof(mdfs_group_page);
+  auto group = groups_.begin();
   for (const auto& [place, copy] : copies_) {
+    for (; group != groups_.end() && group->lowest() < place; ++group) format::encode(*group, shape, out);
+    const std::size_t base = out.size();
+    out.resize(base + kGroupBytes);
     MDFS_PUT(out, base, mdfs_group, members, std::uint64_t{1} << place);
     MDFS_PUT(out, base, mdfs_group, parity_count, std::uint8_t{1});
     const std::size_t parity = base + sizeof(mdfs_group);
     MDFS_PUT(out, parity, mdfs_parity, address, copy.address);
     MDFS_PUT(out, parity, mdfs_parity, birth, copy.birth);
     MDFS_PUT(out, parity, mdfs_parity, stored_bytes, copy.stored_bytes);
-    base += kGroupBytes;
   }
+  for (; group != groups_.end(); ++group) format::encode(*group, shape, out);
   return out;
 }
 
@@ -57,25 +100,34 @@ Result<CopyPage> CopyPage::decode(ConstBytes value, const ExtentTableShape& shap
   get_bytes(value, offsetof(mdfs_group_page, reserved), page.reserved_);
   const std::size_t count = MDFS_GET(value, 0, mdfs_group_page, count);
   MDFS_FORMAT_REQUIRE(count >= 1 && count <= shape.places(), "copies.group");
-  std::uint64_t before = 0;  // members of the group before
-  for (std::size_t i = 0, base = sizeof(mdfs_group_page); i < count; ++i, base += kGroupBytes) {
-    MDFS_FORMAT_REQUIRE(value.size() >= base + sizeof(mdfs_group), "copies.length");
-    const auto members = MDFS_GET(value, base, mdfs_group, members);
-    if (std::popcount(members) > 1 || MDFS_GET(value, base, mdfs_group, parity_count) > 1)
-      return {Errc::kNewerFormat, "copies.group-of-many"};
-    MDFS_FORMAT_REQUIRE(members > before && MDFS_GET(value, base, mdfs_group, parity_count) == 1, "copies.group");
+  std::uint64_t seen = 0;  // members of the groups before
+  int lowest = -1;         // of the group before
+  ConstBytes rest = value.subspan(sizeof(mdfs_group_page));
+  for (std::size_t i = 0; i < count; ++i) {
+    MDFS_FORMAT_REQUIRE(rest.size() >= kGroupBytes, "copies.length");
+    const auto members = MDFS_GET(rest, 0, mdfs_group, members);
+    if (MDFS_GET(rest, 0, mdfs_group, parity_count) > 1) return {Errc::kNewerFormat, "copies.parities"};
+    MDFS_FORMAT_REQUIRE(MDFS_GET(rest, 0, mdfs_group, parity_count) == 1, "copies.group");
+    MDFS_FORMAT_REQUIRE((members & seen) == 0 && std::countr_zero(members) > lowest, "copies.group");
     MDFS_FORMAT_REQUIRE(static_cast<unsigned>(std::bit_width(members)) <= shape.places(), "copies.group");
-    MDFS_FORMAT_REQUIRE(value.size() >= base + kGroupBytes, "copies.length");
-    before = members;
-    const std::size_t parity = base + sizeof(mdfs_group);
-    const ExtentCopy copy{MDFS_GET(value, parity, mdfs_parity, address), MDFS_GET(value, parity, mdfs_parity, birth),
-                          MDFS_GET(value, parity, mdfs_parity, stored_bytes)};
+    seen |= members;
+    lowest = std::countr_zero(members);
+    if (std::popcount(members) > 1 || MDFS_GET(rest, 0, mdfs_group, leaver_count) > 0) {
+      MDFS_TRY_ASSIGN(ParityGroup group, decode_group(rest, shape));
+      page.groups_.push_back(std::move(group));
+      continue;
+    }
+    const std::size_t parity = sizeof(mdfs_group);
+    const ExtentCopy copy{MDFS_GET(rest, parity, mdfs_parity, address), MDFS_GET(rest, parity, mdfs_parity, birth),
+                          MDFS_GET(rest, parity, mdfs_parity, stored_bytes)};
+    MDFS_FORMAT_REQUIRE(members != 0, "copies.group");
     MDFS_FORMAT_REQUIRE(copy.is_scattered() || Address::unpack(copy.address).disk < MDFS_MAX_DISKS, "copies.copy");
     MDFS_FORMAT_REQUIRE(copy.birth != 0, "copies.copy");
     MDFS_FORMAT_REQUIRE(copy.stored_bytes >= 1 && copy.stored_bytes <= kMaxStoredBytes, "copies.copy");
-    page.copies_.emplace(static_cast<unsigned>(std::countr_zero(members)), copy);
+    page.copies_.emplace(static_cast<unsigned>(lowest), copy);
+    rest = rest.subspan(kGroupBytes);
   }
-  MDFS_FORMAT_REQUIRE(value.size() == sizeof(mdfs_group_page) + count * kGroupBytes, "copies.length");
+  MDFS_FORMAT_REQUIRE(rest.empty(), "copies.length");
   return page;
 }
 

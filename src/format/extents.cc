@@ -80,6 +80,17 @@ std::optional<ExtentRecord> ExtentPage::get(unsigned place) const {
   return record;
 }
 
+std::optional<GroupPiece> ExtentPage::piece(unsigned place, std::uint32_t block_size) const {
+  if (!has(place)) return std::nullopt;
+  const ConstBytes bytes = ConstBytes(records_).subspan(offset_of(place), shape_.record_bytes());
+  const auto address = MDFS_GET(bytes, 0, mdfs_extent_record, address);
+  if (address == MDFS_SCATTERED) return std::nullopt;
+  const auto stored_bytes = MDFS_GET(bytes, 0, mdfs_extent_record, stored_bytes);
+  const Address first = Address::unpack(address);
+  return GroupPiece{{first.disk, first.block, static_cast<std::uint32_t>(ceil_div(stored_bytes, block_size))},
+                    stored_bytes};
+}
+
 void ExtentPage::set(unsigned place, const ExtentRecord& record) {
   MDFS_CHECK(record.crc32c.size() == shape_.checksums() && record.written != 0 && record.written <= record.birth);
   const std::size_t offset = offset_of(place);

@@ -66,6 +66,8 @@ class ExtentPage {
 
   // The record at a place; absent: a hole.
   std::optional<ExtentRecord> get(unsigned place) const;
+  // Where the extent at a place lies. Absent: it is a hole, or scattered.
+  std::optional<GroupPiece> piece(unsigned place, std::uint32_t block_size) const;
   // Inserts or replaces. Aborts unless the place is below shape().places(), the record has shape().checksums(), and its
   // generations are valid.
   void set(unsigned place, const ExtentRecord& record);

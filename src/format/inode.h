@@ -47,9 +47,16 @@ struct Inode {
   // The samples of a level, which can be made again. Levels of older volumes lack the flag.
   bool is_level() const { return (flags & MDFS_INODE_LEVEL) != 0; }
   bool is_inline() const { return (flags & MDFS_INODE_INLINE) != 0; }
-  // Each extent has a second copy on another disk. Other protection is that of later versions.
-  bool has_copies() const { return protection == 1 && group_members == 1; }
+  // What is written gets a second copy on another disk. Protection from more lost disks is that of later versions.
+  bool has_copies() const { return protection == 1; }
+  // Extents of an image that are to share one parity in place of their copies; 1: none do.
+  std::uint8_t group_width() const { return has_copies() && group_members > 1 ? group_members : std::uint8_t{1}; }
   void set_copies(bool wanted) { protection = group_members = wanted ? 1 : 0; }
+  // 1: copies, 2, 4 or 8.
+  void set_parity(std::uint8_t width) {
+    protection = 1;
+    group_members = width;
+  }
   // The d_type of the entries of this inode.
   std::uint8_t entry_type() const { return static_cast<std::uint8_t>((mode >> 12) & 15); }
 };
@@ -58,8 +65,8 @@ ByteVector encode(const Inode& inode);
 // Checks: inode.length, inode.mode (no known file type, or bits beyond the type and 07777), inode.flags (unknown, or
 // not fitting the type), inode.size, inode.stored-bytes, inode.parent (zero for a directory, or not zero elsewhere),
 // inode.entries (not zero elsewhere than in a directory), inode.protection (more than 2 disks; without groups, or
-// groups without protection; elsewhere than in a file or directory), inode.spare-disks (more than MDFS_MAX_DISKS - 2;
-// elsewhere than in a directory).
+// groups without protection, or of other than 1, 2, 4 or 8 extents; elsewhere than in a file or directory),
+// inode.spare-disks (more than MDFS_MAX_DISKS - 2; elsewhere than in a directory).
 Result<Inode> decode_inode(ConstBytes value);
 
 // Checks: symlink.length (1..4095), symlink.nul.

@@ -12,6 +12,21 @@
 
 namespace mdfs::format {
 
+const std::vector<GroupPiece>& OtherPieces::pieces() const {
+  static const std::vector<GroupPiece> none;
+  return empty() ? none : pieces_->second;
+}
+
+std::uint64_t OtherPieces::disks() const {
+  std::uint64_t bits = 0;
+  for (const GroupPiece& piece : pieces()) bits |= StoredExtent::disks_of({piece.run});
+  return bits;
+}
+
+bool OtherPieces::operator==(const OtherPieces& other) const {
+  return pieces_ == other.pieces_ || (members() == other.members() && pieces() == other.pieces());
+}
+
 void append_run(Runs& runs, const Run& run) {
   if (!runs.empty() && continues(runs.back(), run))
     runs.back().blocks += run.blocks;

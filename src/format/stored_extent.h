@@ -3,6 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/small_vector.h"
@@ -17,11 +20,39 @@ using PieceRuns = SmallVector<Run, 2>;  // of an extent with its copy
 void append_run(Runs& runs, const Run& run);
 using Checksums = SmallVector<std::uint32_t, 4>;
 
+// A piece of a parity group: another member, one that left it, or the parity.
+struct GroupPiece {
+  Run run;
+  std::uint32_t stored_bytes = 0;
+  bool operator==(const GroupPiece&) const = default;
+};
+
+// The other pieces of the group of an extent: the exclusive or of all of them, each continued by zeros, begins with its
+// bytes. Empty: the extent is in no group of several. A value: copies share the list.
+class OtherPieces {
+ public:
+  OtherPieces() = default;
+  // `members`: places of the page, a bit each, the extent's own included.
+  OtherPieces(std::uint64_t members, std::vector<GroupPiece> pieces)
+      : pieces_(std::make_shared<const List>(members, std::move(pieces))) {}
+
+  bool empty() const { return pieces_ == nullptr; }
+  explicit operator bool() const { return !empty(); }
+  const std::vector<GroupPiece>& pieces() const;
+  std::uint64_t members() const { return empty() ? 0 : pieces_->first; }
+  std::uint64_t disks() const;  // a bit each
+  bool operator==(const OtherPieces& other) const;
+
+ private:
+  using List = std::pair<std::uint64_t, std::vector<GroupPiece>>;
+  std::shared_ptr<const List> pieces_;
+};
+
 // Stored bytes of an extent, of its part in a strip, or of a run of a file's cell, as items of the tree describe them.
 // The engine, the mover, the scrub and the checker read, verify, move and free stored bytes by this value. How an item
-// names an address is known here in src/format only. The bytes and their copy
-// are the pieces of a protected extent; no two pieces have blocks on one disk. All extents of an image share a codec,
-// which its geometry names. A value; pure.
+// names an address is known here in src/format only. The bytes with their copy, or with the other pieces of their
+// group, are the pieces of a protected extent; no two of them have blocks on one disk. All extents of an image share a
+// codec, which its geometry names. A value; pure.
 struct StoredExtent {
   Runs runs;                       // in the order of the bytes; none: nothing is stored
   std::uint64_t birth = 0;         // generation of the blocks
@@ -33,6 +64,7 @@ struct StoredExtent {
   Runs copy{};                     // of the second copy; none: the bytes have one copy
   std::uint64_t copy_birth = 0;    // generation of its blocks
   bool copy_has_runs_item = false;
+  OtherPieces others{};  // of the parity group; then there is no copy
 
   bool operator==(const StoredExtent&) const = default;
   bool is_stored() const { return !runs.empty(); }
@@ -40,6 +72,8 @@ struct StoredExtent {
   // The first block, by which stored bytes are named and sorted. Needs is_stored().
   const Run& first() const { return runs.front(); }
   bool has_copy() const { return !copy.empty(); }
+  // The bytes are elsewhere as well: in the copy, or in the other pieces of the group.
+  bool is_protected() const { return has_copy() || !others.empty(); }
   // Of all pieces: the runs to free, count, hold or check. `runs` and `copy` are for reading and moving the bytes.
   PieceRuns all_runs() const;
   // All blocks that belong to the bytes, and those of one piece.
@@ -51,6 +85,8 @@ struct StoredExtent {
   // Bit i: disk i has some of the blocks, or all. Disks from MDFS_MAX_DISKS on, which only damage can name, are left
   // out.
   std::uint64_t disks() const;
+  // Those of the copy, or of the other pieces of the group: where these bytes may not lie.
+  std::uint64_t other_disks() const { return disks_of(copy) | others.disks(); }
   static std::uint64_t disks_of(const Runs& runs);
   // Is this the number-th part?
   bool matches_part(std::size_t number, ConstBytes bytes) const;

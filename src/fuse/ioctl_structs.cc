@@ -24,8 +24,7 @@ using geometry::Geometry;
 
 Error bad(std::string where) { return {Errc::kInvalidArgument, "ioctl: " + std::move(where)}; }
 
-template <typename Values>
-bool all_zero(const Values& values) {
+bool all_zero(const auto& values) {
   return std::all_of(std::begin(values), std::end(values), [](auto value) { return value == 0; });
 }
 
@@ -365,7 +364,8 @@ mdfs_ioc_layout to_ioc_layout(const volume::LayoutPage& page) {
     out.rows[i].disk = place.disk;
     out.rows[i].block = place.block;
     out.rows[i].stored_bytes = place.stored_bytes;
-    out.rows[i].flags = (place.in_strip ? MDFS_IOC_LAYOUT_STRIP : 0) | (place.is_copy ? MDFS_IOC_LAYOUT_COPY : 0);
+    out.rows[i].flags = (place.in_strip ? MDFS_IOC_LAYOUT_STRIP : 0) | (place.is_copy ? MDFS_IOC_LAYOUT_COPY : 0) |
+                        (place.is_parity ? MDFS_IOC_LAYOUT_PARITY : 0) | (place.is_leaver ? MDFS_IOC_LAYOUT_LEAVER : 0);
   }
   return out;
 }
@@ -398,7 +398,11 @@ Status check_protection_request(const mdfs_ioc_protection& in) {
   if (in.action > MDFS_IOC_PROTECTION_SET) return bad("action");
   const bool sets = in.action == MDFS_IOC_PROTECTION_SET;
   if (sets ? in.copies != 1 && in.copies != 2 : in.copies != 0) return bad("copies");
+  const std::uint32_t groups = in.group_members;
+  const bool is_known = groups <= 2 || groups == 4 || groups == 8 || groups == MDFS_IOC_PROTECTION_USUAL_GROUPS;
+  if (!is_known || (groups > 1 && in.copies != 2)) return bad("group_members");
   mdfs_ioc_protection plain{};
+  plain.group_members = groups;
   plain.struct_bytes = in.struct_bytes;
   plain.action = in.action;
   plain.copies = in.copies;
@@ -411,6 +415,9 @@ mdfs_ioc_protection to_ioc_protection(const volume::Protection& protection, bool
   mdfs_ioc_protection out{};
   out.struct_bytes = sizeof out;
   out.copies = protection.copies ? 2 : 1;
+  out.group_members = protection.copies ? protection.group_members : 0;
+  out.grouped = protection.state.grouped;
+  out.grouped_bytes = protection.state.grouped_bytes;
   out.is_image = protection.is_image ? 1 : 0;
   out.is_directory = protection.is_directory ? 1 : 0;
   out.extents = protection.state.extents;

@@ -357,8 +357,11 @@ Result<mdfs_ioc_operation> run_operation(volume::Volume& volume, Ino ino, bool m
     return Error{Errc::kNotPermitted, "an operation requires root or the owner of the mount"};
   if (in.action == MDFS_IOC_OPERATION_START) MDFS_TRY(operations.start(request));
   if (in.action == MDFS_IOC_OPERATION_CANCEL) MDFS_TRY(operations.cancel(request.kind));
-  if (in.action == MDFS_IOC_OPERATION_RESUME)
-    MDFS_TRY(operations.resume(request.kind, in.budget_bytes_s != 0 ? std::optional(in.budget_bytes_s) : std::nullopt));
+  if (in.action == MDFS_IOC_OPERATION_RESUME) {
+    std::optional<std::uint64_t> budget;
+    if (in.budget_bytes_s != 0) budget = in.budget_bytes_s == MDFS_IOC_NO_BUDGET ? 0 : in.budget_bytes_s;
+    MDFS_TRY(operations.resume(request.kind, budget));
+  }
   MDFS_TRY_ASSIGN(const volume::OperationRecord record, operations.status(request.kind));
   return to_ioc_operation(record, in, volume.store().block_size());
 }
@@ -398,7 +401,11 @@ Result<mdfs_ioc_protection> run_protection(volume::Volume& volume, Ino ino, cons
                                            const mdfs_ioc_protection& in, const engine::Stop& stop) {
   if (in.action == MDFS_IOC_PROTECTION_SET) {
     MDFS_TRY(volume.check_access(ino, W_OK, caller));
-    MDFS_TRY(volume.set_copies(ino, in.copies == 2));
+    const unsigned groups =
+        in.group_members == MDFS_IOC_PROTECTION_USUAL_GROUPS ? volume.usual_group_members() : in.group_members;
+    if (in.group_members == MDFS_IOC_PROTECTION_USUAL_GROUPS && groups < 2)
+      return Error{Errc::kNotSupported, "a parity needs three disks for data"};
+    MDFS_TRY(volume.set_protection(ino, {in.copies == 2, std::max(1u, groups)}));
   }
   MDFS_TRY_ASSIGN(const volume::Protection protection, volume.protection(ino, stop));
   const auto operation = volume.operations().status(volume::OperationKind::kProtect);

@@ -18,7 +18,9 @@ struct ExtentPlace {  // one row of a layout
   std::uint32_t pieces = 1;  // runs on the disk; the first one begins at `block`
   std::uint64_t end = 0;     // end of the highest run
   bool in_strip = false;     // not the extent, but appended bytes of it in a strip
-  bool is_copy = false;      // the second copy of the extent
+  bool is_copy = false;      // the second copy of the extent, or the parity of a group of which it is the lowest member
+  bool is_parity = false;    // of these, a parity
+  bool is_leaver = false;    // what a member of that group was before it was written anew
 };
 
 // The facts about an image that the figures need.

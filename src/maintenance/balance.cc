@@ -132,7 +132,9 @@ Status Balance::look_at(OperationRun& run, const ObjectPart& part) {
       is_there = is_there && part.rows[last].disk == disk;
     }
     const auto lacking = lacking_.find(disk);
-    if (part.rows[first].in_strip || is_there || lacking == lacking_.end() || lacking->second < blocks) continue;
+    if (part.rows[first].in_strip || part.rows[first].is_leaver || is_there || lacking == lacking_.end() ||
+        lacking->second < blocks)
+      continue;
     lacking->second -= blocks;
     if (candidates.empty() || candidates.back().request.extents.size() == kExtentsAtOnce ||
         candidates.back().request.of_copies != is_copy) {

@@ -127,7 +127,7 @@ Status Drain::resume(OperationRun& run) {
 void Drain::begin_pass(OperationRun& run) {
   walk_.begin(0);
   phase_ = Phase::kData;
-  consolidated_ = 0;
+  consolidated_ = regrouped_ = 0;
   run.record.items_failed = 0;
   run.record.errors.clear();
   for (format::OperationDisk& row : run.record.disks) row.failed = 0;
@@ -175,10 +175,12 @@ Status Drain::look_at(OperationRun& run, const ObjectPart& part) {
     return {};
   }
   std::vector<geometry::Coord> extents, copies;
-  bool in_strips = false;
+  bool in_strips = false, has_leavers = false;
   for (const layout::ExtentPlace& place : part.rows) {
     if (place.disk != disk(run) || place.end <= first_block(run)) continue;
     in_strips = in_strips || place.in_strip;
+    has_leavers = has_leavers || place.is_leaver;
+    if (place.is_leaver) continue;
     // The runs of a cell follow each other.
     if (place.in_strip) continue;
     if (place.is_copy)
@@ -194,8 +196,29 @@ Status Drain::look_at(OperationRun& run, const ObjectPart& part) {
     if (!written.ok() && written.error().code != Errc::kNotFound) note_stuck(run, part.object, written.error());
     if (written.ok()) return {};
   }
+  if (has_leavers && std::exchange(regrouped_, part.object) != part.object) {
+    const Status formed = form_groups(part.object);
+    if (!formed.ok() && formed.error().code != Errc::kNotFound) note_stuck(run, part.object, formed.error());
+    if (formed.ok()) walk_.begin_again();
+    return {};
+  }
   MDFS_TRY(queue_units(run, part.object, extents, false));
   return queue_units(run, part.object, copies, true);
+}
+
+// Groups that keep blocks of former members are made anew without them.
+Status Drain::form_groups(Ino object) {
+  MDFS_TRY_ASSIGN(const auto open, volume_.open_object(object));
+  engine::ProtectRequest request;
+  request.copies = open->wants_copies.load(std::memory_order_relaxed);
+  request.width = open->group_members.load(std::memory_order_relaxed);
+  for (std::uint64_t page = 0; page != UINT64_MAX;) {
+    MDFS_TRY_ASSIGN(request.extents, volume_.engine().find_unprotected(*open, request, page, kExtentsAtOnce));
+    if (request.extents.empty()) continue;
+    const auto outcome = volume_.engine().protect(*open, request);
+    if (!outcome.ok()) return outcome.error();
+  }
+  return {};
 }
 
 Status Drain::queue_units(const OperationRun& run, Ino object, const std::vector<geometry::Coord>& extents,
@@ -264,6 +287,7 @@ Status Drain::done(OperationRun& run, Candidate candidate, const Status& status)
   OperationRecord& record = run.record;
   MDFS_TRY_ASSIGN(const std::size_t forgotten, forget_of_level(object, outcome));
   record.items_changed += forgotten;
+  MDFS_TRY(regroup(run, object, outcome));
   record.items_changed += outcome.moved;
   if (disk(run) < record.disks.size()) {
     record.disks[disk(run)].read_bytes += outcome.moved_bytes;
@@ -276,6 +300,27 @@ Status Drain::done(OperationRun& run, Candidate candidate, const Status& status)
   note_damaged(record, object, outcome);
   if (!outcome.no_room.empty())
     record.note_error({object, 0, 0, static_cast<std::uint16_t>(disk(run)), MDFS_ERROR_SKIPPED});
+  return {};
+}
+
+// Too few disks may be left for pieces of parity groups: narrower groups, or copies, take their place.
+Status Drain::regroup(const OperationRun& run, Ino object, engine::MoveOutcome& outcome) {
+  if (outcome.no_room.empty()) return {};
+  const auto open = volume_.open_object(object);
+  if (!open.ok() && open.error().code == Errc::kNotFound) return {};
+  MDFS_TRY(open);
+  if ((*open)->group_members.load(std::memory_order_relaxed) <= 1) return {};
+  engine::ProtectRequest request;
+  request.extents = outcome.no_room;
+  request.copies = (*open)->wants_copies.load(std::memory_order_relaxed);
+  request.width = (*open)->group_members.load(std::memory_order_relaxed);
+  request.left_disks = std::uint64_t{1} << disk(run);
+  const auto grouped = volume_.engine().protect(**open, request);
+  if (!grouped.ok() && grouped.error().code == Errc::kNoSpace) return {};
+  MDFS_TRY(grouped);
+  if (grouped->no_room > 0 || grouped->changed > 0 || !grouped->damaged.empty()) return {};
+  outcome.moved += std::exchange(outcome.no_room, {}).size();
+  outcome.moved_bytes += grouped->bytes;
   return {};
 }
 

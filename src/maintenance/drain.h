@@ -50,6 +50,8 @@ class Drain final : public Relocation {
   void begin_pass(OperationRun& run);
 
   Status look_at(OperationRun& run, const ObjectPart& part);
+  Status form_groups(Ino object);
+  Status regroup(const OperationRun& run, Ino object, engine::MoveOutcome& outcome);
   Status queue_units(const OperationRun& run, Ino object, const std::vector<geometry::Coord>& extents, bool of_copies);
   Result<engine::MoveRequest> request_for(const OperationRun& run, Ino object, std::vector<geometry::Coord> extents,
                                           bool of_copies);
@@ -61,6 +63,7 @@ class Drain final : public Relocation {
 
   ObjectWalk walk_;
   Phase phase_ = Phase::kData;
+  Ino regrouped_ = 0;                     // the last object whose groups were made anew
   Ino consolidated_ = 0;                  // the last consolidated object
   std::uint64_t stuck_ = 0;               // extents of this pass that could not move
   std::uint64_t no_room_ = 0;             // of these: found no space

@@ -57,6 +57,13 @@ bool PieceReader::is_there(const format::Runs& runs, const std::vector<store::Di
                      [&](const store::Run& run) { return run.disk < disks.size() && disks[run.disk].is_there(); });
 }
 
+bool PieceReader::are_others_there(const StoredPiece& piece, const std::vector<store::DiskInfo>& disks) {
+  const auto& others = piece.others.pieces();
+  return is_there(piece.copy, disks) && std::all_of(others.begin(), others.end(), [&](const format::GroupPiece& other) {
+           return is_there({other.run}, disks);
+         });
+}
+
 void PieceReader::note_lost(const StoredPiece& piece, const std::vector<store::DiskInfo>& disks,
                             format::OperationRecord& record) {
   const auto run = std::find_if(piece.runs.begin(), piece.runs.end(),
@@ -74,7 +81,8 @@ void PieceReader::begin(std::vector<StoredPiece> pieces, format::OperationRecord
     const Where where = place_of(piece, disks);
     if (where == Where::kHere) disks_[piece.first().disk].order.push_back(i);
     if (where == Where::kHere || where == Where::kLeftOut || !collector_.is_current(piece)) continue;
-    if (where == Where::kLost && piece.has_copy() && is_there(piece.copy, disks)) continue;  // degraded, not lost
+    if (where == Where::kLost && piece.is_protected() && are_others_there(piece, disks))
+      continue;  // degraded, not lost
     if (where == Where::kLost) {
       note_lost(piece, disks, record);
       continue;
@@ -129,7 +137,7 @@ void PieceReader::judge(const StoredPiece& piece, Status status, format::Operati
                 damaged ? "does not match its checksum" : "cannot be read: " + status.error().message());
   const store::Run& at = piece.first();
   if (damaged) members_.note_checksum_error(at.disk);
-  if ((piece.is_extent || piece.has_copy()) && repair(piece)) {
+  if ((piece.is_extent || piece.is_protected()) && repair(piece)) {
     if (at.disk < record.disks.size()) ++record.disks[at.disk].repaired;
     ++record.items_changed;
     return;

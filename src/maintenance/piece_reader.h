@@ -52,6 +52,8 @@ class PieceReader {
   // kLost: on a disk that is missing or has failed; kLeftOut: on a stale one.
   enum class Where : std::uint8_t { kHere, kLost, kLeftOut, kNowhere };
   static bool is_there(const format::Runs& runs, const std::vector<store::DiskInfo>& disks);
+  // All that the bytes can be made from.
+  static bool are_others_there(const StoredPiece& piece, const std::vector<store::DiskInfo>& disks);
   static void note_lost(const StoredPiece& piece, const std::vector<store::DiskInfo>& disks,
                         format::OperationRecord& record);
   static Where place_of(const StoredPiece& piece, const std::vector<store::DiskInfo>& disks);

@@ -77,7 +77,7 @@ Result<bool> Protect::find(OperationRun& run) {
   }
   if (!inode->has_copies() && copies.empty() && !in_strips) return true;
   ++run.record.items_done;
-  image_ = Image{key.object, {}, inode->has_copies(), false, 0};
+  image_ = Image{key.object, {}, inode->has_copies(), inode->group_width(), false, 0};
   Result<std::shared_ptr<engine::OpenObject>> open = volume_.open_object(key.object);
   if (!open.ok()) {
     pass_over(run, open.error());
@@ -144,9 +144,9 @@ Status Protect::protect_some(OperationRun& run) {
   OperationRecord& record = run.record;
   engine::ProtectRequest request;
   request.copies = image_->copies;
+  request.width = image_->group_members;
   std::uint64_t page = image_->page;
-  MDFS_TRY_ASSIGN(request.extents,
-                  volume_.engine().find_unprotected(*image_->open, image_->copies, page, kRebuildExtents));
+  MDFS_TRY_ASSIGN(request.extents, volume_.engine().find_unprotected(*image_->open, request, page, kRebuildExtents));
   if (!run.may_write()) {
     record.items_changed += request.extents.size();
     image_->page = page;

@@ -43,9 +43,10 @@ class Protect final : public Operation {
   struct Image {
     Ino ino = 0;
     std::shared_ptr<engine::OpenObject> open;
-    bool copies = false;        // that it should have
-    bool consolidates = false;  // there may be bytes in strips
-    std::uint64_t page = 0;     // the next one
+    bool copies = false;         // that it should have
+    unsigned group_members = 1;  // extents that should share a parity
+    bool consolidates = false;   // there may be bytes in strips
+    std::uint64_t page = 0;      // the next one
   };
 
   void begin_pass(OperationRun& run);

@@ -15,10 +15,19 @@ namespace mdfs::maintenance {
 using engine::RelocationCandidate;
 using engine::RelocationReason;
 
-std::deque<RelocationCandidate> Relocator::candidates(bool strips, bool home) const {
+namespace {
+
+// Work on what writers have left, which no user asked for.
+bool is_consolidation(RelocationReason reason) {
+  return reason == RelocationReason::kInStrips || reason == RelocationReason::kUngrouped;
+}
+
+}  // namespace
+
+std::deque<RelocationCandidate> Relocator::candidates(bool consolidates, bool home) const {
   std::vector<RelocationCandidate> all = volume_.engine().relocation_candidates();
   std::erase_if(all, [&](const RelocationCandidate& one) {
-    return one.reason == RelocationReason::kInStrips ? !strips : one.reason == RelocationReason::kAwayFromHome && !home;
+    return is_consolidation(one.reason) ? !consolidates : one.reason == RelocationReason::kAwayFromHome && !home;
   });
   const auto next = std::upper_bound(all.begin(), all.end(), last_,
                                      [](Ino last, const RelocationCandidate& one) { return last < one.object; });
@@ -91,8 +100,7 @@ Turn Relocator::turn() {
   };
   engine::RelocationOutcome outcome;
   do {
-    if (queue.front().reason != RelocationReason::kInStrips || engine.is_quiet())
-      relocate(queue.front(), pace, outcome);
+    if (!is_consolidation(queue.front().reason) || engine.is_quiet()) relocate(queue.front(), pace, outcome);
     queue.pop_front();
   } while (!queue.empty() && pace(0).ok());
   if (!idle) return {true, std::max(kLookNs, wait_of_busy_ns())};

@@ -21,12 +21,13 @@ namespace mdfs::maintenance {
 // and one pacing, beside the budgets of operations (Runner):
 //   idle volume   slices of 200 ms
 //   otherwise     slices of 10 ms, a quarter of the time
-// Strips are consolidated only on an idle volume, and only while no disk is missing, because no user asked for these
-// writes. Rewritten extents move to their home blocks, unless an operation is running that moves data. An object that
-// cannot be read is left alone; its reader gets the error. The relocator commits only to make home blocks free.
-// Before the queue, it spreads tree nodes that were written when the volume had fewer disks (Members::spread_nodes). It
-// rewrites and commits them while no disk is missing. Behind the queue, on an idle volume with all disks, it builds
-// extents of resolution levels (MaintainedVolume::build_levels). Any thread; one turn at a time.
+// Strips are consolidated, and extents get parities in place of copies, only on an idle volume, and only while no disk
+// is missing, because no user asked for these writes. Rewritten extents move to their home blocks, unless an operation
+// is running that moves data. An object that cannot be read is left alone; its reader gets the error. The relocator
+// commits only to make home blocks free. Before the queue, it spreads tree nodes that were written when the volume had
+// fewer disks (Members::spread_nodes). It rewrites and commits them while no disk is missing. Behind the queue, on an
+// idle volume with all disks, it builds extents of resolution levels (MaintainedVolume::build_levels). Any thread; one
+// turn at a time.
 class Relocator {
  public:
   // `moves_data`: true while an operation moves data. The volume must outlive the relocator.
@@ -50,8 +51,9 @@ class Relocator {
   static constexpr std::int64_t kBusyShare = 4;             // a quarter of the time, beside other work
   static constexpr std::int64_t kCommitNs = 1'000'000'000;  // between commits of the relocator
 
-  // All present candidates with one of these reasons, beginning behind the last object.
-  std::deque<engine::RelocationCandidate> candidates(bool strips, bool home) const;
+  // All present candidates with one of these reasons, beginning behind the last object. `consolidates`: also strips to
+  // be consolidated, and extents to be grouped.
+  std::deque<engine::RelocationCandidate> candidates(bool consolidates, bool home) const;
   void relocate(const engine::RelocationCandidate& candidate, const engine::Pace& pace,
                 engine::RelocationOutcome& outcome);
   std::int64_t free_home_blocks(std::int64_t now_ns);

@@ -98,7 +98,7 @@ Result<bool> Scrub::step_data(OperationRun& run) {
   }
   reader_.step(run.record, [&](const StoredPiece& piece) {
     if (!run.may_write()) return false;
-    if (piece.has_copy()) {
+    if (piece.is_protected()) {
       const std::uint64_t number = piece.is_extent ? piece.where : piece.where / MDFS_FILE_CELL;
       const auto repaired = volume_.repair_copies(piece.object, number);
       if (!repaired.ok()) spdlog::error("scrub: inode {}: {}", piece.object, repaired.error().message());

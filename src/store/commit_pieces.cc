@@ -153,6 +153,9 @@ class PieceSearch {
     std::optional<format::CopyPage> copies;
     if (const auto value = items_.get(format::copies_key(key)); value.ok() && *value)
       if (auto found = format::CopyPage::decode(**value, *shape); found.ok()) copies = std::move(*found);
+    if (copies)
+      for (const format::ParityGroup& group : copies->groups())
+        if (const auto parity = group.stored_parity(*page, block_size_)) take_member(*parity);
     for (unsigned place = 0; place < shape->places(); ++place) {
       const auto extent = format::read_pieces(items_, key, *page, copies ? &*copies : nullptr, place, block_size_);
       if (!extent.ok() || !*extent) continue;
@@ -178,6 +181,7 @@ class PieceSearch {
   }
 
   void take(const StoredExtent& extent) {
+    if (extent.others) return take_member(extent);
     if (!extent.has_copy() || (StoredExtent::disks_of(extent.runs) & StoredExtent::disks_of(extent.copy)) != 0) return;
     take_piece(extent, extent.by_copy());
     take_piece(extent.by_copy(), extent);
@@ -186,6 +190,15 @@ class PieceSearch {
     if (piece.birth != generation_ || !is_bad(piece.runs) || !matches(other)) return;
     add(piece.runs);
     if (!matches(piece)) found_.bad.push_back({other, piece.runs});
+  }
+
+  // A piece of a parity group.
+  void take_member(const StoredExtent& piece) {
+    if (piece.birth != generation_ || !is_bad(piece.runs) || (piece.disks() & piece.others.disks()) != 0) return;
+    if (!budget_.take((1 + piece.others.pieces().size()) * piece.piece_blocks() * block_size_)) return;
+    if (!read_from_others(piece, block_size_, disk_in(disks_)).ok()) return;
+    add(piece.runs);
+    if (!matches(piece)) found_.bad.push_back({piece, piece.runs});
   }
 
   void add(const format::Runs& runs) { found_.runs.insert(found_.runs.end(), runs.begin(), runs.end()); }
@@ -227,6 +240,13 @@ Status repair(const CommitDamage& damage, std::span<device::Disk* const> disks, 
   MDFS_TRY(repair_copies(damage.nodes, disks, block_size));
   for (const BadPiece& piece : damage.pieces) {
     RunWriter writer(piece.bad, disks, block_size);
+    if (piece.good.others) {
+      MDFS_TRY_ASSIGN(const ByteVector bytes, read_from_others(piece.good, block_size, disk_in(disks)));
+      AlignedBuffer aligned(bytes.size());
+      std::copy(bytes.begin(), bytes.end(), aligned.bytes().begin());
+      MDFS_TRY(writer.write(aligned.bytes()));
+      continue;
+    }
     MDFS_TRY(
         read_stored(piece.good, block_size, disk_in(disks), [&](ConstBytes bytes) { return writer.write(bytes); }));
   }

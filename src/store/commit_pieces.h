@@ -18,7 +18,7 @@ namespace mdfs::store {
 
 // A piece of data that does not match its checksums.
 struct BadPiece {
-  format::StoredExtent good;  // by the other piece, which matches
+  format::StoredExtent good;  // by the other piece, which matches; or itself, if the other pieces of its group give it
   format::Runs bad;           // as many blocks as `good` has in `runs`
 };
 

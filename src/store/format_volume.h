@@ -26,6 +26,7 @@ struct FormatOptions {
   geometry::AllocationPolicy policy = geometry::AllocationPolicy::kDefault;
   std::vector<std::uint16_t> weights;  // of the disks; 0: tree nodes alone, but not for all; empty: all are 1
   bool copies = false;                 // new files inherit second copies from the root; needs two disks
+  std::uint8_t group_members = 1;      // with copies: extents of new images that share a parity: 1 (none), 2, 4 or 8
   unsigned spare_disks = 0;            // room stays free for the rebuild of so many; at most the disks less two
   std::uint64_t features_incompat = MDFS_INCOMPAT_STRIPS | MDFS_INCOMPAT_CHECKSUM_RECORDS;
 };

@@ -60,7 +60,7 @@ Status VolumeImpl::become_image(Ino ino, const ImageOptions& options, const engi
     generation = pin->data_generation.value_or(0);
   }
   MDFS_TRY_ASSIGN(const format::Inode item, read_inode(*store_, ino));
-  MDFS_TRY_ASSIGN(Pin made, make_unnamed_image(options, now.size_bytes, item.has_copies()));
+  MDFS_TRY_ASSIGN(Pin made, make_unnamed_image(options, now.size_bytes, item));
   Status status = copy_all(*pin, *made, now.size_bytes, stop);
   if (status.ok()) status = open_objects_.write_back(*made, true);
   if (status.ok()) status = take_data(*pin, *made, generation);
@@ -102,7 +102,8 @@ Status VolumeImpl::calibrate(Inode& inode, const geometry::Geometry& wanted) {
 }
 
 // An orphan from the start, held open: it goes when it is released.
-Result<Pin> VolumeImpl::make_unnamed_image(const ImageOptions& options, std::uint64_t size_bytes, bool copies) {
+Result<Pin> VolumeImpl::make_unnamed_image(const ImageOptions& options, std::uint64_t size_bytes,
+                                           const format::Inode& like) {
   MDFS_TRY_ASSIGN(const geometry::Placement placement, placements_.for_image(options));
   note_rank(options.geometry);
   Pin pin;
@@ -113,7 +114,8 @@ Result<Pin> VolumeImpl::make_unnamed_image(const ImageOptions& options, std::uin
     inode.mode = S_IFREG | 0600;
     inode.flags = MDFS_INODE_IMAGE;
     inode.size = size_bytes;
-    inode.set_copies(copies);
+    inode.protection = like.protection;
+    inode.group_members = like.group_members;
     inode.atime_ns = inode.mtime_ns = inode.ctime_ns = inode.btime_ns = change.now_ns;
     inode.data_generation = change.transaction.generation();
     MDFS_TRY_ASSIGN(inode.placement, placements_.find_or_make(change.transaction, placement));

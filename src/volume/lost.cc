@@ -41,12 +41,11 @@ Result<LostFiles> VolumeImpl::lost_files(Ino from, std::size_t most, const engin
           return found;
         }
       }
-      // What has a copy is lost with both.
-      const std::uint64_t of_copy = format::StoredExtent::disks_of(piece.copy) & found.disks;
-      const bool has_other = piece.has_copy() && of_copy == 0;
+      // What has a copy, or is in a group, is lost with two pieces.
+      const bool has_other = piece.is_protected() && (piece.other_disks() & found.disks) == 0;
       const std::uint64_t lost = has_other ? 0
                                  : (format::StoredExtent::disks_of(piece.runs) & found.disks) != 0
-                                     ? piece.disks() & found.disks
+                                     ? (piece.disks() | piece.others.disks()) & found.disks
                                      : 0;
       file.stored_bytes += piece.stored_bytes;
       if (lost != 0) file.lost_bytes += piece.stored_bytes;

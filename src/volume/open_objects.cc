@@ -78,6 +78,7 @@ Status OpenObjects::open(Inode& inode) {
   spec.size_bytes = item.size;
   spec.is_inline = item.is_inline();
   spec.copies = item.has_copies();
+  spec.group_members = item.group_width();
   MDFS_TRY_ASSIGN(spec.placement, placements_.get(item.placement));
   std::shared_ptr<const geometry::Geometry> geometry;
   std::shared_ptr<const LevelSet> levels;

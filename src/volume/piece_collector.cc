@@ -61,6 +61,13 @@ Status PieceCollector::take_extents(const store::Item& item, std::vector<StoredP
       MDFS_TRY_ASSIGN(copies, format::CopyPage::decode(*value, *shape));
     }
   }
+  if (copies_apart_) {
+    for (const format::ParityGroup& group : copies.groups()) {
+      const std::uint64_t where = item.key.offset * format::kMaxPlaces + group.lowest();
+      if (auto parity = group.stored_parity(page, store_.block_size()))
+        pieces.push_back({{std::move(*parity), item.key.object, where, true, true}, {}});
+    }
+  }
   for (unsigned place = 0; place < shape->places(); ++place) {
     MDFS_TRY_ASSIGN(auto extent, format::read_pieces(store_, item.key, page, &copies, place, store_.block_size()));
     if (!extent || !extent->is_stored()) continue;  // a hole, or moved meanwhile

@@ -1,17 +1,34 @@
 // Second copies of images and files: who has them, and how they are.
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <bit>
+
 #include "engine/open_object.h"
 #include "format/extents.h"
+#include "format/parity_group.h"
 #include "volume/operations.h"
 #include "volume/volume_impl.h"
 
 namespace mdfs::volume {
 
+// So that a lost disk is rebuilt at the same width.
+unsigned VolumeImpl::usual_group_members() const {
+  const unsigned disks = store_->data_disks();
+  return disks >= 6 ? 4 : disks >= 3 ? 2 : 1;
+}
+
 // The writers of an open image follow before the inode does: a copy too many does no harm.
-Status VolumeImpl::set_copies(Ino ino, bool wanted) {
+Status VolumeImpl::set_protection(Ino ino, const WantedProtection& wanted) {
   MDFS_TRY(check_writable());
-  if (wanted && store_->data_disks() < 2)
+  if (!std::has_single_bit(wanted.group_members) || wanted.group_members > format::kMostGroupPieces)
+    return {Errc::kInvalidArgument, fmt::format("groups of {} extents, not 1, 2, 4 or 8", wanted.group_members)};
+  const unsigned disks = store_->data_disks();
+  if (wanted.copies && disks < 2)
     return {Errc::kNotSupported, "second copies lie on other disks, and this volume has one disk for data"};
+  if (wanted.copies && disks <= wanted.group_members)
+    return {Errc::kNotSupported, fmt::format("a parity of {} extents needs {} disks for data, and this volume has {}",
+                                             wanted.group_members, wanted.group_members + 1, disks)};
   const Pin pin = table_.pin(ino);
   MDFS_TRY_ASSIGN(const format::Inode item, read_inode(*store_, ino));
   if (!item.is_regular() && !item.is_directory())
@@ -20,18 +37,21 @@ Status VolumeImpl::set_copies(Ino ino, bool wanted) {
   if (item.is_regular()) {
     MDFS_TRY_ASSIGN(use, open_objects_.use(*pin));
   }
-  if (wanted) {
+  if (wanted.copies) {
     store_->add_features_ro_compat(MDFS_RO_COMPAT_PROTECTION);
-    if (use) engine_->set_copies(*use, true);
+    if (use) engine_->set_protection(*use, true, wanted.group_members);
   }
   const Status changed = change(store::Purpose::kNormal, [&](Change& change) -> Status {
     MDFS_TRY_ASSIGN(format::Inode inode, read_inode(change.transaction, ino));
-    inode.set_copies(wanted);
+    inode.set_copies(wanted.copies);
+    if (wanted.copies) inode.set_parity(static_cast<std::uint8_t>(wanted.group_members));
     inode.ctime_ns = change.now_ns;
     put_inode(change.transaction, ino, inode);
     return {};
   });
-  if (use && (changed.ok() || wanted)) engine_->set_copies(*use, changed.ok() ? wanted : item.has_copies());
+  if (use && (changed.ok() || wanted.copies))
+    engine_->set_protection(*use, changed.ok() ? wanted.copies : item.has_copies(),
+                            changed.ok() ? wanted.group_members : item.group_width());
   MDFS_TRY(changed);
   ++protection_changes_;
   if (!use) return {};
@@ -54,7 +74,7 @@ Status VolumeImpl::start_protecting() {
 Result<Protection> VolumeImpl::protection(Ino ino, const engine::Stop& stop) {
   const Pin pin = table_.pin(ino);
   MDFS_TRY_ASSIGN(const format::Inode item, read_inode(*store_, ino));
-  Protection protection{item.has_copies(), item.is_image(), item.is_directory(), {}};
+  Protection protection{item.has_copies(), item.group_width(), item.is_image(), item.is_directory(), {}};
   if (!item.is_regular()) return protection;
   MDFS_TRY_ASSIGN(const ObjectUse use, open_objects_.use(*pin));
   for (std::uint64_t page = 0; page != UINT64_MAX;) {
@@ -74,6 +94,7 @@ Result<bool> VolumeImpl::repair_copies(Ino object, std::uint64_t number) {
                                                            static_cast<unsigned>(number % format::kMaxPlaces)})
                                        : (*use).extent_coord(number)};
   request.copies = (*use).wants_copies.load(std::memory_order_relaxed);
+  request.width = (*use).group_members.load(std::memory_order_relaxed);
   request.verifies = true;
   MDFS_TRY_ASSIGN(const engine::ProtectOutcome outcome, engine_->protect(*use, request));
   if (outcome.repaired > 0 || !outcome.damaged.empty() || !(*use).may_have_strips) return outcome.repaired > 0;

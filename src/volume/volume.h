@@ -145,8 +145,14 @@ struct LevelsInfo {
 };
 
 // The protection of a file or directory.
+struct WantedProtection {
+  bool copies = false;
+  unsigned group_members = 1;  // extents of an image that share one parity in place of their copies; 1: none do
+};
+
 struct Protection {
   bool copies = false;  // its extents or cells have, or get, second copies; of a directory: those of new files in it
+  unsigned group_members = 1;  // as in WantedProtection
   bool is_image = false, is_directory = false;
   engine::ProtectionState state;  // not of a directory
 };
@@ -358,10 +364,13 @@ class Volume {
                                                           unsigned most_attempts, const engine::Stop& stop) = 0;
 
   // ---- second copies of extents
-  // Of an image: writers make copies from now on, or none, and long work (operations.h) converts what is stored. Of
-  // another file: once it is an image. Of a directory: of new files in it. kNotSupported: there is one disk.
-  // kInvalidArgument: an inode that is neither.
-  virtual Status set_copies(Ino ino, bool wanted) = 0;
+  // Of an image or another file: writers make copies from now on, or none, and long work (operations.h) converts what
+  // is stored. Of a directory: of new files in it. kNotSupported: there are too few disks. kInvalidArgument: an inode
+  // that is neither, or groups of other than 1, 2, 4 or 8.
+  virtual Status set_protection(Ino ino, const WantedProtection& wanted) = 0;
+  Status set_copies(Ino ino, bool wanted) { return set_protection(ino, {wanted, 1}); }
+  // The widest groups with which the volume rebuilds a lost disk: 2 or 4; 1: it has too few disks for parities.
+  virtual unsigned usual_group_members() const = 0;
   virtual Result<Protection> protection(Ino ino, const engine::Stop& stop) = 0;
 
   // ---- disks; errors are those of the store. New files and images use added disks at once.

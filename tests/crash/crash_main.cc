@@ -68,6 +68,10 @@ void add_to(CLI::App& app, Arguments& arguments) {
   app.add_option("--seconds", arguments.seconds, "stop after so long");
   app.add_flag("--protected", arguments.run.is_protected,
                "all images have second copies, and each state is also read without each disk; three disks and more");
+  app.add_option("--width", arguments.run.group_members,
+                 "with --protected: so many extents of an image share a parity in place of their copies")
+      ->check(CLI::IsMember({1u, 2u, 4u, 8u}))
+      ->capture_default_str();
   app.add_flag("--spoiled", arguments.run.spoiled,
                "one copy of each tree node is bad to begin with; two disks and more");
   app.add_option("--canary", arguments.canary,
@@ -87,7 +91,9 @@ std::size_t operations_in(const std::string& text) { return text.empty() ? 0 : p
 
 std::vector<Sequence> sequences(const Arguments& arguments) {
   if (!arguments.operations.empty()) return {{arguments.operations, 1}};
-  const std::vector<std::string> operations = set_of_operations();
+  std::vector<std::string> operations = set_of_operations();
+  if (arguments.run.group_members > 1)
+    for (std::string& more : set_of_parity_operations()) operations.push_back(std::move(more));
   std::vector<Sequence> all, last{{"", 0}};
   const auto longer = [](const Sequence& before, const std::string& operation) {
     return Sequence{before.text.empty() ? operation : before.text + "; " + operation, before.operations + 1};
@@ -139,6 +145,7 @@ std::string again(const Arguments& arguments, const Sequence& sequence) {
       options.disks, options.seed, few_cuts(arguments, sequence) ? "few" : "many", options.depth - 1,
       options.kill_every, options.absent_every, options.kill_again_every,
       (options.spoiled ? std::string(" --spoiled") : std::string()) + (options.is_protected ? " --protected" : "") +
+          (options.group_members > 1 ? fmt::format(" --width {}", options.group_members) : std::string()) +
           (options.rot_every > 0 ? fmt::format(" --rot {}", options.rot_every) : std::string()),
       arguments.failing_every > 0 ? fmt::format(" --failing {}", arguments.failing_every) : "", sequence.text);
 }

@@ -142,9 +142,14 @@ MemoryDisks make_base_disks(const RunOptions& options) {
   MemoryDisks disks = test::format_memory_disks(options.disks, options.disk_bytes, environment);
   auto volume = test::open_volume(test::borrowed(disks), test::quiet_options(4u << 20), environment);
   MDFS_CHECK(volume.ok());
-  if (options.is_protected) MDFS_CHECK((*volume)->set_copies(volume::kRootIno, true).ok());
+  if (options.is_protected) MDFS_CHECK((*volume)->set_protection(volume::kRootIno, {true, options.group_members}).ok());
   const Status made = make_base(**volume);
   MDFS_CHECK(made.ok());
+  if (options.group_members > 1) {
+    MDFS_CHECK((*volume)->sync().ok());
+    Runner runner(**volume);
+    MDFS_CHECK(runner.run({"group", {}}, 0).ok());
+  }
   MDFS_CHECK((*volume)->close().ok());
   if (options.spoiled) spoil_nodes(*disks[0]);
   return disks;

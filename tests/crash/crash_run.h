@@ -43,7 +43,8 @@ struct RunOptions {
   std::optional<Failure> failure;
   // All images have second copies, and every state is also read without each disk in turn. Three disks and more.
   bool is_protected = false;
-  bool spoiled = false;  // disk 0 has a bad copy of every node to begin with
+  unsigned group_members = 1;  // with is_protected: extents that share a parity
+  bool spoiled = false;        // disk 0 has a bad copy of every node to begin with
   // For the canaries: with each of these faults planted something must be seen to be lost.
   bool flushes_lie = false;       // no flush has kept anything
   bool mount_flush_lies = false;  // the flush that a mount makes before it writes has kept nothing

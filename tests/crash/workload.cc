@@ -43,6 +43,8 @@ const std::map<std::string, Verb, std::less<>>& verbs() {
       {"return", {0, Effect::kNames}},        {"become", {1, Effect::kNames}},
       {"levels", {1, Effect::kWriteBack}},    {"protect", {1, Effect::kNames}},
       {"protect-begin", {2, Effect::kNames}}, {"unprotect", {1, Effect::kNames}},
+      {"parity", {1, Effect::kNames}},        {"group", {0, Effect::kNames}},
+      {"group-begin", {1, Effect::kNames}},
   };
   return kVerbs;
 }
@@ -137,6 +139,9 @@ Status Runner::run(const Operation& operation, unsigned number) {
   if (operation.verb == "keep") return keep_disk(operation);
   if (operation.verb == "protect-begin") return protect(operation, number_of(operation.arguments[1]));
   if (operation.verb == "protect" || operation.verb == "unprotect") return protect(operation, UINT64_MAX);
+  if (operation.verb == "parity") return protect(operation, UINT64_MAX);
+  if (operation.verb == "group") return form_groups(operation, UINT64_MAX);
+  if (operation.verb == "group-begin") return form_groups(operation, number_of(operation.arguments[0]));
   if (operation.verb == "return") return relocate_home();
   const Effect effect = operation.effect();
   const bool names = effect == Effect::kNames || effect == Effect::kReplace;
@@ -176,10 +181,15 @@ Status Runner::change_disks(const Operation& operation, std::uint64_t steps) {
   return run_operation(operation, request, steps);
 }
 
-// An image gets second copies, or loses them.
+// An image gets second copies or parities, or loses them.
 Status Runner::protect(const Operation& operation, std::uint64_t steps) {
   MDFS_TRY_ASSIGN(const Ino ino, find(operation.arguments[0]));
-  MDFS_TRY(volume_.set_copies(ino, operation.verb != "unprotect"));
+  MDFS_TRY(volume_.set_protection(ino, {operation.verb != "unprotect", operation.verb == "parity" ? 2u : 1u}));
+  return form_groups(operation, steps);
+}
+
+// All images get what they should have.
+Status Runner::form_groups(const Operation& operation, std::uint64_t steps) {
   volume::OperationRequest request;
   request.kind = volume::OperationKind::kProtect;
   return run_operation(operation, request, steps);
@@ -460,6 +470,15 @@ std::vector<std::string> set_of_operations() {
       "protect /f",
       "write /f 0 500; protect /f; write /f 4000 6000; truncate /f 5000; fsync /g",
       "protect-begin /big 2; write /big 4000 6000; fsync /big",
+  };
+}
+
+std::vector<std::string> set_of_parity_operations() {
+  return {
+      "parity /image",
+      "parity /image; write /image 0 500; window /image 32 32 32 32; fsync /image; group-begin 1; fsync /g",
+      "window /image 16 32 16 32; group; fsync /image",
+      "punch /image 0 1024; group; truncate /image 3000; group; fsync /g",
   };
 }
 

@@ -56,6 +56,7 @@ class Runner {
   Status defragment(const Operation& operation, std::uint64_t steps);
   Status change_disks(const Operation& operation, std::uint64_t steps);
   Status protect(const Operation& operation, std::uint64_t steps);
+  Status form_groups(const Operation& operation, std::uint64_t steps);
   Status keep_disk(const Operation& operation);
   Status relocate_home();
   Status become_image(volume::Ino ino);
@@ -74,5 +75,7 @@ Status make_base(volume::Volume& volume);
 Status check_levels(volume::Volume& volume, volume::Ino ino);
 // The operations of which sequences are made; some are several calls.
 std::vector<std::string> set_of_operations();
+// More of them, for images whose extents share parities.
+std::vector<std::string> set_of_parity_operations();
 
 }  // namespace mdfs::crash

@@ -197,8 +197,10 @@ class Workload {
       const unsigned levels = std::min(geometry::level_count(geometry), below(4));
       need(volume_->set_levels(file.ino, levels, static_cast<geometry::Reduction>(1 + below(geometry::kReductions))),
            "set levels");
-      if (below(2) == 0 && volume_->store().disk_count() > 1)
-        need(volume_->set_copies(file.ino, true), "protect an image");
+      if (below(2) == 0 && volume_->store().disk_count() > 1) {
+        const bool in_groups = volume_->store().disk_count() > 2 && below(2) == 0;
+        need(volume_->set_protection(file.ino, {true, in_groups ? 2u : 1u}), "protect an image");
+      }
       file.geometry = geometry;
       file.bytes.resize(geometry.size_bytes());
     }

@@ -158,7 +158,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
       const format::ExtentTableShape shape{static_cast<std::uint8_t>(detail % 2), 4096u * (1 + detail / 2)};
       if (const auto copies = format::CopyPage::decode(value, shape); copies.ok()) {
         MDFS_CHECK(copies->count() >= 1 && copies->count() <= shape.places());
-        const auto again = format::CopyPage::decode(copies->encode(), shape);
+        const auto again = format::CopyPage::decode(copies->encode(shape), shape);
         MDFS_CHECK(again.ok() && *again == *copies);
       }
       break;

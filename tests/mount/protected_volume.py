@@ -16,9 +16,10 @@ def read(path):
 
 class ProtectedVolume(unittest.TestCase):
     make = ()  # further options of mkmdfs
+    disks = 3
 
     def setUp(self):
-        self.volume = Mounted(disks=3, size="64M", make=self.make)
+        self.volume = Mounted(disks=self.disks, size="64M", make=self.make)
         self.addCleanup(self.volume.remove)
         self.random = numpy.random.default_rng(24)
 

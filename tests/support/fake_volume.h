@@ -121,7 +121,10 @@ class FakeVolume final : public volume::Volume {
   using Volume::write_window;
   Status write_window(volume::Ino ino, const geometry::Window& window, const engine::WindowSource& from,
                       const engine::Stop& stop) override;
-  Status set_copies(volume::Ino, bool) override { return Error{Errc::kNotSupported, "fake"}; }
+  Status set_protection(volume::Ino, const volume::WantedProtection&) override {
+    return Error{Errc::kNotSupported, "fake"};
+  }
+  unsigned usual_group_members() const override { return 1; }
   Result<volume::Protection> protection(volume::Ino, const engine::Stop&) override {
     return Error{Errc::kNotSupported, "fake"};
   }

@@ -70,7 +70,8 @@ Status report(const mdfs_ioc_operation& ended, const std::string& path, bool jso
     print_out("{} {}, in {} extents and pieces of files\n", format_size(ended.figures[kBytesMoved]),
               dry_run ? "would move" : "moved", ended.items_changed);
     if (ended.figures[kBytesWithoutRoom] > 0)
-      print_out("{} stay where they are: there was no space\n", ended.figures[kBytesWithoutRoom]);
+      print_out("{} stay where they are: there was no space, or another piece of them is there\n",
+                ended.figures[kBytesWithoutRoom]);
     if (ended.parameters[0] == 0) print_out("every disk has its share\n");
     if (!dry_run && ended.figures[kBytesMoved] > 0) print_defrag_hint(path);
   }

@@ -259,13 +259,19 @@ Status layout_command(const LayoutArguments& arguments) {
       if (arguments.json)
         print_out(
             "{}\n    {{\"index\": [{}], \"disk\": {}, \"block\": {}, \"stored_bytes\": {}, \"strip\": {}, "
-            "\"copy\": {}}}",
+            "\"copy\": {}, \"parity\": {}, \"former\": {}}}",
             first ? "" : ",", index_text(geometry, row.index), row.disk, row.block, row.stored_bytes,
-            (row.flags & MDFS_IOC_LAYOUT_STRIP) != 0, (row.flags & MDFS_IOC_LAYOUT_COPY) != 0);
+            (row.flags & MDFS_IOC_LAYOUT_STRIP) != 0,
+            (row.flags & (MDFS_IOC_LAYOUT_PARITY | MDFS_IOC_LAYOUT_LEAVER)) == 0 &&
+                (row.flags & MDFS_IOC_LAYOUT_COPY) != 0,
+            (row.flags & MDFS_IOC_LAYOUT_PARITY) != 0, (row.flags & MDFS_IOC_LAYOUT_LEAVER) != 0);
       else
         print_out("extent {}: disk {}, block {}, {} bytes{}{}\n", index_text(geometry, row.index), row.disk, row.block,
                   row.stored_bytes, (row.flags & MDFS_IOC_LAYOUT_STRIP) != 0 ? ", in a strip" : "",
-                  (row.flags & MDFS_IOC_LAYOUT_COPY) != 0 ? ", second copy" : "");
+                  (row.flags & MDFS_IOC_LAYOUT_PARITY) != 0   ? ", parity of its group"
+                  : (row.flags & MDFS_IOC_LAYOUT_LEAVER) != 0 ? ", earlier state that its group needs"
+                  : (row.flags & MDFS_IOC_LAYOUT_COPY) != 0   ? ", second copy"
+                                                              : "");
       first = false;
     }
   } while (rows.count > 0);

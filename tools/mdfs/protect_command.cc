@@ -35,18 +35,32 @@ enum ProtectFigure : std::size_t {
   kCopiesWrittenBytes
 };
 
-Error one_disk(const std::string& path) {
-  return {Errc::kNotSupported, path + ": second copies need a volume of two disks or more for data"};
+// What a file is to have.
+struct Setting {
+  std::uint32_t copies = 0;         // 0: nothing is asked for
+  std::uint32_t group_members = 0;  // that share a parity in place of copies; 0: none do
+  std::uint32_t least_disks() const {
+    if (copies < 2) return 1;
+    return group_members == MDFS_IOC_PROTECTION_USUAL_GROUPS ? 3 : std::max(group_members, 1u) + 1;
+  }
+};
+
+Error too_few_disks(const std::string& path, const Setting& setting) {
+  if (setting.group_members == 0)
+    return {Errc::kNotSupported, path + ": second copies need a volume of two disks or more for data"};
+  return {Errc::kNotSupported,
+          fmt::format("{}: this parity needs a volume of {} disks or more for data", path, setting.least_disks())};
 }
 
-Result<mdfs_ioc_protection> ask(const std::string& path, std::uint32_t action, std::uint32_t copies) {
+Result<mdfs_ioc_protection> ask(const std::string& path, std::uint32_t action, const Setting& setting) {
   MDFS_TRY_ASSIGN(File file, File::open(path, O_RDONLY | O_NONBLOCK));  // a FIFO would wait for a writer
   mdfs_ioc_protection request{};
   request.struct_bytes = sizeof request;
   request.action = action;
-  request.copies = copies;
+  request.copies = setting.copies;
+  request.group_members = setting.group_members;
   if (::ioctl(file.fd(), MDFS_IOC_PROTECTION, &request) != 0) {
-    if (errno == EOPNOTSUPP) return one_disk(path);
+    if (errno == EOPNOTSUPP) return too_few_disks(path, setting);
     return from_errno(errno, path + ": protection");
   }
   return request;
@@ -67,10 +81,13 @@ struct ProtectArguments {
   bool recursive = false, dry_run = false, json = false;
 };
 
-Result<std::uint32_t> parse_setting(const std::string& word) {
-  if (word == "copies=2") return std::uint32_t{2};
-  if (word == "none") return std::uint32_t{1};
-  return Error{Errc::kUsage, word + ": the last word must be copies=2 or none"};
+Result<Setting> parse_setting(const std::string& word) {
+  if (word == "copies=2") return Setting{2, 0};
+  if (word == "none") return Setting{1, 0};
+  if (word == "parity=1") return Setting{2, MDFS_IOC_PROTECTION_USUAL_GROUPS};
+  for (const std::uint32_t width : {2u, 4u, 8u})
+    if (word == fmt::format("parity=1,width={}", width)) return Setting{2, width};
+  return Error{Errc::kUsage, word + ": the last word must be copies=2, parity=1, parity=1,width=2|4|8 or none"};
 }
 
 // All files and directories below. Links are not followed. A directory that goes meanwhile ends the walk.
@@ -137,7 +154,8 @@ void print_result(const ProtectArguments& arguments, const std::vector<Protected
 const char* parts(const mdfs_ioc_protection& protection) { return protection.is_image != 0 ? "extents" : "cells"; }
 
 // Of the paths alone: the operation is of the whole volume.
-Status outcome_of_paths(const std::vector<Protected>& all, std::uint32_t copies, const mdfs_ioc_operation& ended) {
+Status outcome_of_paths(const std::vector<Protected>& all, const Setting& setting, const mdfs_ioc_operation& ended) {
+  const std::uint32_t copies = setting.copies;
   for (const Protected& one : all) {
     if (copies == 2 && one.now.copies == 2 && one.now.in_strips != 0 && one.now.is_converting == 0)
       return {Errc::kNoSpace,
@@ -145,9 +163,10 @@ Status outcome_of_paths(const std::vector<Protected>& all, std::uint32_t copies,
     const std::uint64_t wanted = copies == 2 ? one.now.extents : 0;
     if (one.now.is_directory != 0 || one.now.copies != copies || one.now.copied == wanted || one.now.is_converting != 0)
       continue;
-    if (one.now.copied > wanted) return {Errc::kCorrupt, one.path + ": second copies could not be removed"};
+    if (one.now.copied > wanted) return {Errc::kCorrupt, one.path + ": copies or parities could not be removed"};
+    const char* const lacked = setting.group_members > 1 ? "copy or parity" : "second copy";
     const std::string without =
-        fmt::format("{}: {} of {} {} have no second copy", one.path, wanted - one.now.copied, wanted, parts(one.now));
+        fmt::format("{}: {} of {} {} have no {}", one.path, wanted - one.now.copied, wanted, parts(one.now), lacked);
     if (ended.figures[kCopiesWithoutRoom] > 0)
       return {Errc::kNoSpace, without + ": no other disk has room for it; free space, then mdfs disk rebuild"};
     return {Errc::kCorrupt, without + ": mdfs scrub start says what cannot be read"};
@@ -155,18 +174,26 @@ Status outcome_of_paths(const std::vector<Protected>& all, std::uint32_t copies,
   return {};
 }
 
-Result<Protected> protect_path(const std::string& path, std::uint32_t copies, bool dry_run) {
-  MDFS_TRY_ASSIGN(const mdfs_ioc_protection before, ask(path, MDFS_IOC_PROTECTION_SHOW, 0));
-  Protected one{path, before, before.copies != copies};
-  if (dry_run && copies > 1) {
+// Does the volume have what it already is?
+bool is_so(const mdfs_ioc_protection& now, const Setting& setting) {
+  if (now.copies != setting.copies) return false;
+  if (now.is_image == 0 && now.is_directory == 0) return true;  // parity is of images
+  const std::uint32_t groups = now.group_members > 1 ? now.group_members : 0;
+  return setting.group_members == MDFS_IOC_PROTECTION_USUAL_GROUPS ? groups != 0 : groups == setting.group_members;
+}
+
+Result<Protected> protect_path(const std::string& path, const Setting& setting, bool dry_run) {
+  MDFS_TRY_ASSIGN(const mdfs_ioc_protection before, ask(path, MDFS_IOC_PROTECTION_SHOW, {}));
+  Protected one{path, before, !is_so(before, setting)};
+  if (dry_run && setting.copies > 1 && one.changes) {
     MDFS_TRY_ASSIGN(const mdfs_ioc_volume volume, volume_info(path));
     const std::vector<std::uint32_t> disks = disk_numbers(volume);
     const auto for_data =
         std::count_if(disks.begin(), disks.end(), [&](std::uint32_t i) { return volume.disks[i].weight > 0; });
-    if (for_data < 2) return one_disk(path);
+    if (for_data < static_cast<std::ptrdiff_t>(setting.least_disks())) return too_few_disks(path, setting);
   }
   if (dry_run) return one;
-  MDFS_TRY_ASSIGN(one.now, ask(path, MDFS_IOC_PROTECTION_SET, copies));
+  MDFS_TRY_ASSIGN(one.now, ask(path, MDFS_IOC_PROTECTION_SET, setting));
   return one;
 }
 
@@ -176,16 +203,16 @@ bool is_named(const ProtectArguments& arguments, const std::string& path) {
 }
 
 Status protect_command(const ProtectArguments& arguments) {
-  if (arguments.words.size() < 2) return {Errc::kUsage, "give PATH, and copies=2 or none as the last word"};
-  MDFS_TRY_ASSIGN(const std::uint32_t copies, parse_setting(arguments.words.back()));
+  if (arguments.words.size() < 2) return {Errc::kUsage, "give PATH, and copies=2, parity=1 or none as the last word"};
+  MDFS_TRY_ASSIGN(const Setting setting, parse_setting(arguments.words.back()));
   const std::vector<std::string> named(arguments.words.begin(), arguments.words.end() - 1);
   MDFS_TRY_ASSIGN(const std::vector<std::string> paths, all_paths(named, arguments.recursive));
   if (!arguments.dry_run)  // nothing changes where a name is wrong
-    for (const std::string& path : named) MDFS_TRY(protect_path(path, copies, true));
+    for (const std::string& path : named) MDFS_TRY(protect_path(path, setting, true));
   std::vector<Protected> all;
   bool any_file = false;
   for (const std::string& path : paths) {
-    auto one = protect_path(path, copies, arguments.dry_run);
+    auto one = protect_path(path, setting, arguments.dry_run);
     if (!one.ok() && arguments.recursive && one.error().code == Errc::kNotFound && !is_named(arguments, path)) continue;
     MDFS_TRY(one);
     any_file = any_file || (!arguments.dry_run && one->now.is_directory == 0);
@@ -201,7 +228,7 @@ Status protect_command(const ProtectArguments& arguments) {
       if (!now.ok() && now.error().code == Errc::kNotFound && !is_named(arguments, one.path)) continue;
       MDFS_TRY_ASSIGN(one.now, now);
     }
-    if (ended->state == MDFS_OPERATION_DONE) outcome = outcome_of_paths(all, copies, *ended);
+    if (ended->state == MDFS_OPERATION_DONE) outcome = outcome_of_paths(all, setting, *ended);
   }
   print_result(arguments, all, ended, paths.front());
   return outcome;
@@ -232,6 +259,12 @@ Status rebuild_command(const RebuildArguments& arguments) {
     return {Errc::kBusy,
             arguments.path + ": copies are being made at the moment: count when mdfs disk rebuild is done"};
   if (!started.ok() && started.error().code != Errc::kBusy) return started.error();
+  if (!started.ok()) {  // one that was interrupted, perhaps with another limit
+    mdfs_ioc_operation resumed = operation_request(MDFS_OPERATION_PROTECT, MDFS_IOC_OPERATION_RESUME);
+    resumed.budget_bytes_s = asked.budget_bytes_s != 0 ? asked.budget_bytes_s : MDFS_IOC_NO_BUDGET;
+    const auto running = call_operation(arguments.path, resumed);
+    if (!running.ok() && running.error().code != Errc::kNoData) return running.error();
+  }
   MDFS_TRY_ASSIGN(const mdfs_ioc_operation ended,
                   wait_for_operation(arguments.path, MDFS_OPERATION_PROTECT, kProtectWords));
   if (arguments.json) {
@@ -253,15 +286,24 @@ Status rebuild_command(const RebuildArguments& arguments) {
 
 }  // namespace
 
-Result<mdfs_ioc_protection> protection_of(const std::string& path) { return ask(path, MDFS_IOC_PROTECTION_SHOW, 0); }
+Result<mdfs_ioc_protection> protection_of(const std::string& path) { return ask(path, MDFS_IOC_PROTECTION_SHOW, {}); }
 
 std::string protection_text(const mdfs_ioc_protection& protection) {
-  std::string text = fmt::format("copies {}", protection.copies);
-  if (protection.is_directory != 0) return text + (protection.copies == 2 ? ", of new files" : "");
+  const bool has_parity = protection.group_members > 1;
+  std::string text = has_parity ? fmt::format("parity of {} extents", protection.group_members)
+                                : fmt::format("copies {}", protection.copies);
+  if (protection.is_directory != 0)
+    return text + (has_parity               ? ", of new images; copies 2, of other new files"
+                   : protection.copies == 2 ? ", of new files"
+                                            : "");
+  if (has_parity && protection.is_image == 0) text = "copies 2";
   const bool has_parts = protection.is_image != 0 || protection.extents > 0;  // a small file has none
   if (has_parts && (protection.copies == 2 || protection.copied > 0))
-    text += fmt::format(", {} of {} {} have both ({} of {})", protection.copied, protection.extents, parts(protection),
+    text += fmt::format(", {} of {} {} {} ({} of {})", protection.copied, protection.extents, parts(protection),
+                        has_parity || protection.grouped > 0 ? "survive a lost disk" : "have both",
                         format_size(protection.copied_bytes), format_size(protection.stored_bytes));
+  if (protection.grouped > 0 || (has_parity && protection.is_image != 0))
+    text += fmt::format(", {} by a parity", protection.grouped);
   if (protection.lost > 0)
     text +=
         fmt::format(", {} {} ({}) are lost", protection.lost, parts(protection), format_size(protection.lost_bytes));
@@ -273,12 +315,16 @@ std::string protection_text(const mdfs_ioc_protection& protection) {
 nlohmann::ordered_json protection_json(const mdfs_ioc_protection& protection) {
   nlohmann::ordered_json json;
   json["copies"] = protection.copies;
+  json["parity"] = protection.group_members > 1 ? 1 : 0;
+  json["width"] = std::max(protection.group_members, 1u);
   json["is_image"] = protection.is_image != 0;
   json["is_directory"] = protection.is_directory != 0;
   json["extents"] = protection.extents;
   json["copied"] = protection.copied;
   json["stored_bytes"] = protection.stored_bytes;
   json["copied_bytes"] = protection.copied_bytes;
+  json["grouped"] = protection.grouped;
+  json["grouped_bytes"] = protection.grouped_bytes;
   json["lost"] = protection.lost;
   json["lost_bytes"] = protection.lost_bytes;
   json["in_strips"] = protection.in_strips != 0;
@@ -305,18 +351,22 @@ std::optional<std::string> protecting_json(const std::string& path) {
 
 void add_protect_command(CLI::App& noun, Action& action) {
   const auto arguments = std::make_shared<ProtectArguments>();
-  CLI::App* command = noun.add_subcommand("protect", "Give images and files a second copy of all data, or remove it");
+  CLI::App* command = noun.add_subcommand(
+      "protect", "Give images and files a second copy of all data or, to images, parities, or remove them");
   command->add_flag("--recursive", arguments->recursive, "Also all files and directories below a directory");
   command->add_flag("--dry-run", arguments->dry_run, "Show what would change");
   command->add_flag("--json", arguments->json, "Print JSON");
-  command->add_option("PATH", arguments->words, "Files, and directories whose new files inherit; then copies=2 or none")
+  command
+      ->add_option("PATH", arguments->words,
+                   "Files, and directories whose new files inherit; then copies=2, parity=1[,width=2|4|8] or none")
       ->required();
   command->callback([arguments, &action] { action = [arguments] { return protect_command(*arguments); }; });
 }
 
 void add_rebuild_command(CLI::App& noun, Action& action) {
   const auto arguments = std::make_shared<RebuildArguments>();
-  CLI::App* command = noun.add_subcommand("rebuild", "Make copies anew that are missing, or lie on lost disks");
+  CLI::App* command =
+      noun.add_subcommand("rebuild", "Make copies and parities anew that are missing, or lie on lost disks");
   CLI::Option* const dry_run = command->add_flag("--dry-run", arguments->dry_run, "Count what would be made");
   CLI::Option* const budget = command->add_option(
       "--budget", arguments->budget, "Read and write at most this many bytes per second (default: no limit)");

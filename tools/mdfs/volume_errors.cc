@@ -120,7 +120,7 @@ std::vector<std::string> volume_errors(const mdfs_ioc_volume& volume) {
   std::erase(all, "");
   if ((volume.flags & MDFS_VOLUME_COPIES) != 0 && (volume.flags & MDFS_VOLUME_TO_REBUILD) != 0 && lacks_disk(volume))
     all.emplace_back(
-        "files with second copies may have one left: run 'mdfs disk rebuild' to make the others anew on other disks");
+        "protected files may not survive the next loss: run 'mdfs disk rebuild' to make copies and parities anew");
   if (auto error = spare_error(volume)) all.push_back(std::move(*error));
   if ((volume.flags & MDFS_VOLUME_ZEROES_LOST) != 0)
     all.emplace_back("mounted with errors=zero: data on missing disks read as zeros");

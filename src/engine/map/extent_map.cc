@@ -43,6 +43,7 @@ Status ExtentMap::check(const store::Run& run) const {
 
 Status ExtentMap::check(const StoredExtent& extent) const {
   for (const store::Run& run : extent.all_runs()) MDFS_TRY(check(run));
+  for (const format::GroupPiece& piece : extent.others.pieces()) MDFS_TRY(check(piece.run));
   return {};
 }
 
@@ -57,7 +58,8 @@ Result<Strips> strips_of(const OpenObject& object, const std::vector<store::Item
 
 std::size_t ExtentMap::cost(const KnownPage& known) {
   std::size_t bytes = kPageOverheadBytes + std::size_t{known.page->count()} * known.page->shape().record_bytes();
-  if (known.copies != nullptr) bytes += known.copies->count() * kCopyBytes;
+  if (known.copies != nullptr)
+    bytes += known.copies->encoded_bytes(known.page->shape()) + known.copies->count() * kCopyBytes;
   for (const Strips::Entry& entry : *known.strips) bytes += kPageOverheadBytes + 4 * entry.strip->crc32c.size();
   return bytes;
 }

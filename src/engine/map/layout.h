@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "format/extents.h"
+#include "format/parity_group.h"
 #include "layout/fragmentation.h"
 #include "mdfs/ondisk.h"
 
@@ -18,16 +19,18 @@ namespace mdfs::engine {
 struct LayoutCursor {
   std::uint64_t page = 0;  // of an ordinary file: the cell
   std::uint32_t row = 0;  // extents: the place; parts: (strip + 1) * kMaxPlaces + place; copies: kFirstCopyRow + place;
-                          // of a file: the run, copies: kFirstCopyRow + run
+                          // parities: that of their lowest members; what left a group: kFirstLeaverRow + that
+                          // place * kMostGroupPieces + number; of a file: the run, copies: kFirstCopyRow + run
 
   bool operator==(const LayoutCursor&) const = default;
 };
 inline constexpr std::uint32_t kFirstCopyRow = (1 + MDFS_STRIPS_PER_PAGE) * format::kMaxPlaces;
+inline constexpr std::uint32_t kFirstLeaverRow = kFirstCopyRow + format::kMaxPlaces;
 // Copies of parts: this + strip * kMaxPlaces + place.
-inline constexpr std::uint32_t kFirstStripCopyRow = kFirstCopyRow + format::kMaxPlaces;
+inline constexpr std::uint32_t kFirstStripCopyRow = kFirstLeaverRow + format::kMaxPlaces * format::kMostGroupPieces;
 inline constexpr std::uint32_t kMostRowsOfPage = kFirstStripCopyRow + MDFS_STRIPS_PER_PAGE * format::kMaxPlaces;
 
-// kPieces: all, and the second copies.
+// kPieces: all, and the second copies and parities.
 enum class LayoutOf : std::uint8_t { kAll, kExtents, kStrips, kPieces };
 
 struct LayoutRequest {

@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "engine/requests.h"
 #include "format/file_cell.h"
+#include "format/parity_group.h"
 #include "format/strip.h"
 #include "mdfs/ondisk.h"
 
@@ -29,8 +30,17 @@ Status each_copy(Core& core, const OpenObject& object, std::uint64_t page, Const
   MDFS_TRY_ASSIGN(const auto copies, core.extent_map.copies_of(core.store, object, page));
   if (copies == nullptr) return {};
   MDFS_TRY_ASSIGN(const format::ExtentPage records, format::ExtentPage::decode(value, object.table));
-  for (; at.row < kFirstStripCopyRow; ++at.row) {
+  for (; at.row < kFirstLeaverRow; ++at.row) {
     const unsigned place = at.row - kFirstCopyRow;
+    if (const format::ParityGroup* const group = copies->group_of(place)) {
+      if (group->lowest() != place) continue;
+      const StoredExtent parity = group->parity.stored(object.table, object.block_size);
+      layout::ExtentPlace row = row_of(object.extent_of({page, place}), parity.runs, parity.stored_bytes);
+      row.is_copy = row.is_parity = true;
+      taking = take(row);
+      if (!taking) return {};
+      continue;
+    }
     if (!copies->get(place)) continue;
     MDFS_TRY_ASSIGN(
         const std::optional<StoredExtent> extent,
@@ -38,6 +48,17 @@ Status each_copy(Core& core, const OpenObject& object, std::uint64_t page, Const
     if (!extent || !extent->has_copy()) continue;
     layout::ExtentPlace row = row_of(object.extent_of({page, place}), extent->copy, extent->stored_bytes);
     row.is_copy = true;
+    taking = take(row);
+    if (!taking) return {};
+  }
+  for (; at.row < kFirstStripCopyRow; ++at.row) {
+    const unsigned place = (at.row - kFirstLeaverRow) / format::kMostGroupPieces;
+    const std::size_t number = (at.row - kFirstLeaverRow) % format::kMostGroupPieces;
+    const format::ParityGroup* const group = copies->group_of(place);
+    if (group == nullptr || group->lowest() != place || number >= group->leavers.size()) continue;
+    const StoredExtent leaver = group->leavers[number].stored(object.table, object.block_size);
+    layout::ExtentPlace row = row_of(object.extent_of({page, place}), leaver.runs, leaver.stored_bytes);
+    row.is_copy = row.is_leaver = true;
     taking = take(row);
     if (!taking) return {};
   }

@@ -21,7 +21,8 @@ layout::ExtentPlace row_of(const geometry::Coord& extent, const format::Runs& ru
 Status each_extent(Core& core, const OpenObject& object, std::uint64_t page, ConstBytes value, LayoutCursor& at,
                    const TakeRow& take, bool& taking);
 
-// The same of the copies of the page; `row` is kFirstCopyRow and the place.
+// The same of the copies of the page, and of its parities; `row` is kFirstCopyRow and the place, that of the lowest
+// member. Then of the blocks that groups keep of members that left them.
 Status each_copy(Core& core, const OpenObject& object, std::uint64_t page, ConstBytes value, LayoutCursor& at,
                  const TakeRow& take, bool& taking);
 

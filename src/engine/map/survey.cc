@@ -241,6 +241,12 @@ void read_around(std::uint64_t lost, MappedExtent& extent) {
   for (StripPart& part : extent.parts) turn(part.stored);
 }
 
+// What is read for the bytes of a record: its runs, or of each other piece of its group as much.
+std::vector<format::GroupPiece> pieces_to_read(std::uint64_t lost, const format::StoredExtent& record) {
+  const bool is_lost = (format::StoredExtent::disks_of(record.runs) & lost) != 0;
+  return is_lost && (record.others.disks() & lost) == 0 ? record.others.pieces() : std::vector<format::GroupPiece>();
+}
+
 }  // namespace
 
 Result<WindowPlan> Survey::plan(OpenObject& object, const geometry::Window& window, const Stop& stop) {
@@ -269,10 +275,18 @@ Result<WindowPlan> Survey::plan(OpenObject& object, const geometry::Window& wind
       ++plan.holes;
       continue;
     }
+    const std::vector<format::GroupPiece> others = pieces_to_read(lost, extent.record);
+    const auto add = [&](std::uint32_t begin, std::uint32_t end) {
+      if (others.empty())
+        append_segments(extent.record.runs, object.block_size, begin, align_up(end, device::kAlignment), nullptr, 0,
+                        segments);
+      for (const format::GroupPiece& other : others)
+        if (begin < other.stored_bytes)
+          append_segments({&other.run, 1}, object.block_size, begin,
+                          align_up(std::min(end, other.stored_bytes), device::kAlignment), nullptr, 0, segments);
+    };
     if (!object.is_raw()) {
-      if (extent.has_record())
-        append_segments(extent.record.runs, object.block_size, 0,
-                        align_up(extent.record.stored_bytes, device::kAlignment), nullptr, 0, segments);
+      if (extent.has_record()) add(0, extent.record.stored_bytes);
       for (const StripPart& part : extent.parts)
         append_segments(part.stored.runs, object.block_size, 0, part.stored.stored_bytes, nullptr, 0, segments);
       continue;
@@ -280,9 +294,7 @@ Result<WindowPlan> Survey::plan(OpenObject& object, const geometry::Window& wind
     const std::vector<ByteRanges::Range> wanted = parts_under(object, piece.in_extent);
     plan_parts(object, extent, wanted, segments);
     if (!extent.has_record()) continue;
-    for (const ByteRanges::Range& range : wanted)
-      append_segments(extent.record.runs, object.block_size, range.begin, align_up(range.end, device::kAlignment),
-                      nullptr, 0, segments);
+    for (const ByteRanges::Range& range : wanted) add(range.begin, range.end);
   }
   if (segments.empty()) return plan;
   for (const geometry::DiskPlan& disk : plan_segments(segments, core_.options.largest_request_bytes).disks) {

@@ -14,11 +14,12 @@ constexpr std::int64_t kLookAgainNs = 10'000'000;
 }  // namespace
 
 bool LoadOperation::has_choice(const Fetch& fetch) const {
-  return fetch.extent.record.has_copy() || fetch.extent.has_copied_part() || fetch.cell.has_copies();
+  return fetch.extent.record.is_protected() || fetch.extent.has_copied_part() || fetch.cell.has_copies();
 }
 
 std::uint64_t LoadOperation::disks_to_read(const Fetch& fetch) const {
-  std::uint64_t disks = StoredExtent::disks_of(fetch.extent.record.runs);
+  const StoredExtent& record = fetch.extent.record;
+  std::uint64_t disks = fetch.from_others ? record.others.disks() : StoredExtent::disks_of(record.runs);
   if (object_.is_image()) {
     for (const StripPart& part : fetch.extent.parts) disks |= StoredExtent::disks_of(part.stored.runs);
     return disks;

@@ -37,7 +37,8 @@ Status LoadOperation::verify(Fetch& fetch) const {
   Status strips = verify_strips(fetch);
   if (!fetch.extent.has_record()) return strips;
   Status record = verify_record(fetch);
-  if (!record.ok()) fetch.bad_pieces.push_back(fetch.extent.record.first());
+  const format::StoredExtent& read = fetch.extent.record;
+  if (!record.ok()) fetch.bad_pieces.push_back(fetch.from_others ? read.others.pieces().front().run : read.first());
   return strips.ok() ? std::move(record) : std::move(strips);
 }
 
@@ -135,13 +136,13 @@ void LoadOperation::finish(Fetch& fetch) {
   CacheBlock& block = *fetch.block;
   BufferRef decoded;
   Status status = std::move(fetch.status);
+  if (status.ok() && fetch.from_others && fetch.stored) make_from_others(fetch);
   if (status.ok() && (fetch.stored || fetch.strips)) status = verify(fetch);
   const bool decodes = fetch.stored && object_.is_image() && !object_.is_raw() && !fetch.as_frame;
   if (status.ok() && decodes) status = decode(fetch, decoded);
   if (status.ok() && fetch.strips) overlay_strips(fetch, decoded);
   if (!status.ok()) {
-    fetch.stored = BufferRef();
-    fetch.strips = BufferRef();
+    drop_buffers(fetch);
     const bool retry = may_retry(fetch, status.error());
     note_failure(fetch, status.error());
     if (retry) {
@@ -158,7 +159,7 @@ void LoadOperation::finish(Fetch& fetch) {
     return;
   }
 
-  const bool has_copy = fetch.extent.record.has_copy() || fetch.cell.has_copies() || fetch.extent.has_copied_part();
+  const bool has_copy = fetch.extent.record.is_protected() || fetch.cell.has_copies() || fetch.extent.has_copied_part();
   if (fetch.found_damage && has_copy && fetch.kept == nullptr && !core_.store.read_only())
     core_.relocations.note_damaged(object_.number, fetch.block->key.index);
   BufferRef buffer;

@@ -67,7 +67,7 @@ std::vector<Fetch*> LoadOperation::all_fetches() const {
 void LoadOperation::keep_late_bytes(ByteBudget::Share& share) const {
   std::size_t bytes = 0;
   for (const std::unique_ptr<Fetch>& fetch : fetches_)
-    if (fetch->given_up && fetch->pending > 0) bytes += fetch->stored.size() + fetch->strips.size();
+    if (fetch->given_up && fetch->pending > 0) bytes += buffer_bytes(*fetch);
   if (ByteBudget::Share apart = core_.late_bytes.try_for(bytes))
     share = std::move(apart);
   else
@@ -171,6 +171,12 @@ bool LoadOperation::is_good(const Fetch& fetch, const format::Runs& piece) const
 
 void LoadOperation::choose_piece(Fetch& fetch) const {
   StoredExtent& record = fetch.extent.record;
+  fetch.from_others = false;
+  if (record.others && !is_good(fetch, record.runs)) {
+    const bool have_zeros = (record.others.disks() & zeroed_disks_) != 0;
+    fetch.from_others = are_others_good(fetch) || (fetch.tries % 2 == 1 && !have_zeros);
+    if (fetch.from_others) return;
+  }
   if (!record.has_copy()) return forget_zeroed(record);
   if (fetch.prefers_copy) record = record.by_copy();
   const bool good = is_good(fetch, record.runs), other_good = is_good(fetch, record.copy);
@@ -274,7 +280,7 @@ void LoadOperation::prefer_pieces(const std::vector<Fetch*>& fetches, Paces pace
 bool LoadOperation::may_retry(const Fetch& fetch, const Error& error) const {
   if (!retries_ || error.code == Errc::kCancelled) return false;
   if (fetch.extent.has_copied_part() || fetch.cell.has_copies()) return fetch.tries < kMostTriesByParts;
-  if (fetch.extent.record.has_copy()) return fetch.tries < 2;
+  if (fetch.extent.record.is_protected()) return fetch.tries < 2;
   return error.code == Errc::kCorrupt && fetch.tries == 0;
 }
 
@@ -282,7 +288,7 @@ void LoadOperation::note_failure(Fetch& fetch, const Error& error) {
   const StoredExtent& record = fetch.extent.record;
   if (error.code != Errc::kMissingDisk)
     fetch.found_damage = true;
-  else if (!object_.is_image() || fetch.extent.has_copied_part())
+  else if (!object_.is_image() || fetch.extent.has_copied_part() || fetch.from_others)
     core_.absent_disks.fetch_or(fetch.failed_disks, std::memory_order_relaxed);
   else if (record.is_contiguous())
     core_.absent_disks.fetch_or(StoredExtent::disks_of(record.runs), std::memory_order_relaxed);
@@ -376,11 +382,13 @@ void LoadOperation::prepare(Fetch& fetch, std::uint32_t number, std::vector<Segm
   if (!fetch.extent.has_record()) return;
   const std::size_t bytes = align_up(fetch.extent.record.stored_bytes, device::kAlignment);
   fetch.stored = core_.cache.acquire(bytes, fetch.as_frame ? Use::kLasting : Use::kBrief);
+  if (fetch.from_others) return prepare_others(fetch, number, segments);
   append_segments(fetch.extent.record.runs, object_.block_size, 0, bytes, fetch.stored.data(), number, segments);
 }
 
 void LoadOperation::prepare_raw(Fetch& fetch, std::uint32_t number, std::vector<Segment>& segments) {
   choose_target(fetch, object_.capacity_bytes);
+  if (fetch.from_others) return prepare_others(fetch, number, segments);
   for (const std::uint32_t part : fetch.parts) {
     const ByteRanges::Range range = part_range(part);
     if (fetch.extent.has_record())
@@ -524,6 +532,7 @@ void LoadOperation::arrived(Pending& request, const Status& status) {
       }
       left.push_back(std::move(fetch->stored));
       left.push_back(std::move(fetch->strips));
+      for (BufferRef& other : fetch->others) left.push_back(std::move(other));
       --late_;
       over = late_ == 0 && unfinished_ == 0 && !waits_;
     }

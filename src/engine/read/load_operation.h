@@ -43,6 +43,10 @@ struct Fetch {
   Fetch* other = nullptr;  // the one that it stands in for, or that stands in for it; guarded by the operation
   bool given_up = false;   // guarded likewise
 
+  // The record's bytes are made from the other pieces of its group, which fill these buffers.
+  bool from_others = false;
+  std::vector<BufferRef> others;
+
   // Found in the tree:
   MappedExtent extent;
   format::CellPieces cell;
@@ -110,8 +114,10 @@ class LoadOperation final : public WatchedLoad, public std::enable_shared_from_t
   std::uint64_t avoided_disks(const Fetch& fetch) const;
   // Not known to be bad or away.
   bool is_good(const Fetch& fetch, const format::Runs& piece) const;
+  // All pieces of the record's group but its own.
+  bool are_others_good(const Fetch& fetch) const;
   // Lets the record name the piece that is to be read: what is preferred, unless it is not good, and the other one is.
-  // Of two that are not good each is tried in turn.
+  // Of two that are not good each is tried in turn. A member of a group has the other pieces of the group for that.
   void choose_piece(Fetch& fetch) const;
   // Lets each part in a strip name the piece that is to be read.
   void choose_parts(Fetch& fetch) const;
@@ -135,6 +141,15 @@ class LoadOperation final : public WatchedLoad, public std::enable_shared_from_t
   void note_failure(Fetch& fetch, const Error& error);
   void prepare(Fetch& fetch, std::uint32_t number, std::vector<Segment>& segments);
   void prepare_raw(Fetch& fetch, std::uint32_t number, std::vector<Segment>& segments);
+  // The same bytes of the other pieces.
+  void prepare_others(Fetch& fetch, std::uint32_t number, std::vector<Segment>& segments);
+  // Bytes of the record in `stored`, and where `others` have them.
+  struct OthersRange {
+    std::uint32_t begin = 0, end = 0;
+    std::size_t at = 0;
+  };
+  std::vector<OthersRange> ranges_of_others(const Fetch& fetch) const;
+  void make_from_others(Fetch& fetch) const;
   void prepare_strips(Fetch& fetch, std::uint32_t number, std::vector<Segment>& segments);
   void prepare_cell(Fetch& fetch, std::uint32_t number, std::vector<Segment>& segments);
   // The piece of a file's block that is to be read: what is preferred, unless it is known to be bad or away. Absent: a
@@ -150,6 +165,8 @@ class LoadOperation final : public WatchedLoad, public std::enable_shared_from_t
   void help();
   // False: `stop` ended the wait.
   bool help_until_done(const Stop& stop);
+  static void drop_buffers(Fetch& fetch);
+  static std::size_t buffer_bytes(const Fetch& fetch);
   // The caller is about to leave. False if all is done meanwhile.
   bool go_on_alone(ByteBudget::Share& share);
   void finish(Fetch& fetch);

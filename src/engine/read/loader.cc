@@ -79,9 +79,13 @@ std::vector<Want> wants_of(const OpenObject& object, Cache& cache, const Transfe
 }
 
 // Memory that loading a cache block may need: the cache block, and its stored form.
-std::size_t load_bytes(const OpenObject& object) {
-  const std::size_t strips = object.may_have_strips ? object.capacity_bytes : 0;
-  return strips +
+std::size_t load_bytes(const Core& core, const OpenObject& object) {
+  std::size_t beside = object.may_have_strips ? object.capacity_bytes : 0;
+  // Of an absent disk extents are made from the other pieces of their groups.
+  if (core.absent_disks.load(std::memory_order_relaxed) != 0 &&
+      object.group_members.load(std::memory_order_relaxed) > 1)
+    beside += std::size_t{object.capacity_bytes} * object.group_members.load(std::memory_order_relaxed);
+  return beside +
          (object.is_raw() || !object.is_image() ? object.capacity_bytes : 2 * std::size_t{object.capacity_bytes});
 }
 
@@ -124,7 +128,7 @@ Status Loader::wait_for_loads(const OpenObject& object, const std::vector<Want>&
 Status Loader::load(OpenObject& object, std::vector<Want> wants, const Loaded& loaded, const Stop& stop) {
   Status first_error;
   start_planned_for(object, wants);
-  const std::size_t each = load_bytes(object);
+  const std::size_t each = load_bytes(core_, object);
   ByteBudget& memory = budget();
   const std::size_t at_once = most_at_once(memory, object);
   std::vector<std::size_t> open(wants.size());
@@ -169,8 +173,8 @@ Status Loader::load(OpenObject& object, std::vector<Want> wants, const Loaded& l
   return {};
 }
 
-std::size_t Loader::most_at_once(const ByteBudget& budget, const OpenObject& object) {
-  return std::max<std::size_t>(1, budget.limit_bytes() / 2 / load_bytes(object));
+std::size_t Loader::most_at_once(const ByteBudget& budget, const OpenObject& object) const {
+  return std::max<std::size_t>(1, budget.limit_bytes() / 2 / load_bytes(core_, object));
 }
 
 void Loader::start_later(const std::shared_ptr<OpenObject>& object, PlannedLoad plan) {
@@ -232,7 +236,7 @@ void Loader::lock_plan(const std::shared_ptr<OpenObject>& object, const PlannedL
   const std::vector<Want> wants = wants_of(
       *object, core_.cache,
       plan.box ? plan_window(*object, *plan.box, 0, plan.bytes) : plan_range(*object, plan.offset, plan.bytes));
-  const std::size_t each = load_bytes(*object);
+  const std::size_t each = load_bytes(core_, *object);
   const std::size_t at_once = most_at_once(core_.loads, *object);
   for (std::size_t begin = 0; begin < wants.size(); begin += at_once) {
     const std::size_t count = std::min(at_once, wants.size() - begin);

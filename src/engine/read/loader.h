@@ -41,7 +41,7 @@ class Loader {
   void lock_plan(const std::shared_ptr<OpenObject>& object, const PlannedLoad& plan, Operations& operations);
   // The memory for loads of this thread.
   ByteBudget& budget() const;
-  static std::size_t most_at_once(const ByteBudget& budget, const OpenObject& object);
+  std::size_t most_at_once(const ByteBudget& budget, const OpenObject& object) const;
   Status wait_for_loads(const OpenObject& object, const std::vector<Want>& wants, const std::vector<std::size_t>& busy,
                         const Stop& stop);
   void hurry(const OpenObject& object, const geometry::Coord& extent);

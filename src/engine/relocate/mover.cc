@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <set>
+#include <utility>
 
 #include "base/checked.h"
 #include "device/urgency.h"
@@ -26,7 +28,8 @@ struct Mover::Part {
   geometry::Coord coord{};
   std::uint64_t index = 0;
   StoredExtent from;          // as it was looked up; `runs` are those of the piece that moves
-  std::uint64_t avoided = 0;  // disks of the other piece, a bit each
+  std::uint64_t avoided = 0;  // disks of the other pieces, a bit each
+  bool is_parity = false;     // of the group of which the extent is a member
   format::CellPieces cell;    // files: as it was looked up
   format::Runs to;            // in order of the stored bytes
   std::uint32_t blocks = 0;
@@ -122,6 +125,7 @@ void Mover::give_back(Part& part) {
 
 Status Mover::look_up(OpenObject& object, Job& job, const std::vector<geometry::Coord>& extents) {
   std::set<std::uint64_t> known;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> group_targets;  // disks, by page and members
   for (const geometry::Coord& extent : extents) {
     Part part;
     part.index = object.extent_index(extent);
@@ -132,9 +136,17 @@ Status Mover::look_up(OpenObject& object, Job& job, const std::vector<geometry::
       MDFS_TRY_ASSIGN(const KnownPage known_page, core_.extent_map.page(object, place.page, false));
       MDFS_TRY_ASSIGN(const auto from, format::read_pieces(core_.store, page_key(object, place.page), *known_page.page,
                                                            known_page.copies.get(), place.place, object.block_size));
-      if (!from || (job.request.of_copies && !from->has_copy())) continue;  // replaced meanwhile
-      part.from = job.request.of_copies ? from->by_copy() : *from;
-      part.avoided = StoredExtent::disks_of(part.from.copy);
+      if (!from || (job.request.of_copies && !from->is_protected())) continue;  // replaced meanwhile
+      part.is_parity = job.request.of_copies && from->others;
+      if (part.is_parity) {
+        const auto parity =
+            known_page.copies->group_of(place.place)->stored_parity(*known_page.page, object.block_size);
+        if (!parity) continue;
+        part.from = *parity;
+      } else {
+        part.from = job.request.of_copies ? from->by_copy() : *from;
+      }
+      part.avoided = part.from.other_disks() | group_targets[{place.page, part.from.others.members()}];
     } else {
       MDFS_TRY_ASSIGN(part.cell, core_.extent_map.cell_pieces(object, part.index));
       part.from = stored_cell(object, job.request.of_copies ? part.cell.copy : part.cell.first,
@@ -153,6 +165,8 @@ Status Mover::look_up(OpenObject& object, Job& job, const std::vector<geometry::
     }
     if (disk >= core_.store.disk_count()) return {Errc::kInvalidArgument, fmt::format("move to disk {}", disk)};
     part.disk = static_cast<std::uint16_t>(disk);
+    if (part.from.others)
+      group_targets[{object.page_of(coord).page, part.from.others.members()}] |= std::uint64_t{1} << disk;
     job.parts.push_back(std::move(part));
   }
   std::stable_sort(job.parts.begin(), job.parts.end(), [&](const Part& a, const Part& b) {
@@ -228,7 +242,9 @@ bool Mover::place(const OpenObject& object, Job& job, std::size_t first, std::si
     return false;
   }
   if (last - first == 1) {
-    if (job.request.most_runs == 0 && scatter(object, job, job.parts[first])) return true;
+    // The pieces of groups lie in one run.
+    if (job.request.most_runs == 0 && !job.parts[first].from.others && scatter(object, job, job.parts[first]))
+      return true;
     job.parts[first].state = Part::State::kNoRoom;
     return false;
   }
@@ -310,8 +326,7 @@ Status Mover::read_again(OpenObject& object, Part& part) {
   MDFS_TRY_ASSIGN(const bool current, is_current(object, part));
   part.state = Part::State::kChanged;
   if (!current) return {};
-  Status read = read_piece(core_, part.from, part.bytes.bytes());
-  if (!read.ok() && part.from.has_copy()) read = read_piece(core_, part.from.by_copy(), part.bytes.bytes());
+  const Status read = read_any_piece(core_, part.from, part.bytes.bytes());
   if (read.ok()) {
     part.state = Part::State::kCopied;
     return {};
@@ -325,9 +340,15 @@ Status Mover::read_again(OpenObject& object, Part& part) {
                                       part.index, part.from.first().disk, part.from.first().block)};
 }
 
+template <typename Reader>
+Result<bool> Mover::is_current(Reader& reader, const OpenObject& object, const Part& part) {
+  if (!object.is_image()) return is_same(core_, reader, object, part.index, part.cell);
+  if (!part.is_parity) return is_same(core_, reader, object, part.coord, part.from);
+  return is_same_parity(core_, reader, object, part.coord, part.from);
+}
+
 Result<bool> Mover::is_current(const OpenObject& object, const Part& part) {
-  if (!object.is_image()) return is_same(core_, core_.store, object, part.index, part.cell);
-  return is_same(core_, core_.store, object, part.coord, part.from);
+  return is_current(core_.store, object, part);
 }
 
 // ---- publishing
@@ -342,12 +363,17 @@ Status Mover::publish(OpenObject& object, Job& job) {
     published.clear();
     Publisher publisher(core_, object, transaction);
     std::vector<Staged> staged;
+    std::vector<const Part*> moved_parities;
     for (Part& part : job.parts) {
       if (!copied(part)) continue;
-      const Result<bool> same = object.is_image() ? is_same(core_, transaction, object, part.coord, part.from)
-                                                  : is_same(core_, transaction, object, part.index, part.cell);
+      const Result<bool> same = is_current(transaction, object, part);
       MDFS_TRY(same);
       if (!*same) continue;
+      if (part.is_parity) {
+        moved_parities.push_back(&part);
+        published.push_back(&part);
+        continue;
+      }
       Staged& one = staged.emplace_back();
       one.index = part.index;
       one.coord = part.coord;
@@ -360,8 +386,10 @@ Status Mover::publish(OpenObject& object, Job& job) {
         one.extent = one.extent.by_copy();
       published.push_back(&part);
     }
-    if (staged.empty()) return {};
-    MDFS_TRY(publisher.publish(staged));
+    if (!staged.empty()) MDFS_TRY(publisher.publish(staged));
+    for (const Part* const part : moved_parities)
+      MDFS_TRY(publisher.move_parity(object.page_of(part->coord), part->to));
+    if (published.empty()) return {};
     MDFS_CHECK(publisher.stored_bytes_change() == 0);
     pages = publisher.pages();
     return {};

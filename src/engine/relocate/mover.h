@@ -96,6 +96,8 @@ class Mover {
   Status copy_piece(OpenObject& object, Job& job, std::size_t first, std::size_t last);
   Status read_again(OpenObject& object, Part& part);
   Result<bool> is_current(const OpenObject& object, const Part& part);
+  template <typename Reader>
+  Result<bool> is_current(Reader& reader, const OpenObject& object, const Part& part);
   Status publish(OpenObject& object, Job& job);
   void give_back(Part& part);
 

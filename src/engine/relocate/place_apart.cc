@@ -11,8 +11,8 @@ namespace mdfs::engine {
 namespace {
 
 // In runs that are as long as can be had.
-bool allocate(Core& core, store::AllocationRequest request, std::uint64_t blocks, store::Reservation& reservation,
-              format::Runs& to) {
+bool allocate(Core& core, store::AllocationRequest request, std::uint64_t blocks, bool contiguous,
+              store::Reservation& reservation, format::Runs& to) {
   auto left = static_cast<std::uint32_t>(blocks);
   for (std::uint32_t piece = left; left > 0;) {
     request.blocks = std::min(piece, left);
@@ -22,7 +22,7 @@ bool allocate(Core& core, store::AllocationRequest request, std::uint64_t blocks
       format::append_run(to, *run);
       left -= run->blocks;
     }
-    if (to.size() > format::kMaxExtentRuns || (!run.ok() && piece == 1)) {
+    if (to.size() > format::kMaxExtentRuns || (!run.ok() && (piece == 1 || contiguous))) {
       for (const store::Run& given : to) core.store.abandon(given);
       to.clear();
       return false;
@@ -47,11 +47,11 @@ bool place_apart(Core& core, const PieceToPlace& piece, std::span<const std::uin
     store::AllocationRequest alone = piece.where;
     alone.disk = disk;
     alone.avoided_disks = ~(std::uint64_t{1} << disk);
-    if (allocate(core, alone, piece.blocks, reservation, to)) return true;
+    if (allocate(core, alone, piece.blocks, piece.contiguous, reservation, to)) return true;
   }
   store::AllocationRequest any = piece.where;
   any.avoided_disks = piece.taken;
-  return !piece.on_one_disk && allocate(core, any, piece.blocks, reservation, to);
+  return !piece.on_one_disk && !piece.contiguous && allocate(core, any, piece.blocks, false, reservation, to);
 }
 
 }  // namespace mdfs::engine

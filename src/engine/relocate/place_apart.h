@@ -16,6 +16,7 @@ struct PieceToPlace {
   std::uint64_t taken = 0;         // disks where it may not lie, a bit each
   std::uint64_t blocks = 0;
   bool on_one_disk = false;  // not on several, if no disk has room for all
+  bool contiguous = false;   // in one run
 };
 
 // After the disk of the placement the emptiest one, so that the pieces of a lost disk come on all others alike; on

@@ -15,8 +15,12 @@ namespace mdfs::engine {
 struct ProtectRequest {
   // Each once; holes are skipped. Of a file: cells, as in OpenObject::extent_coord().
   std::vector<geometry::Coord> extents;
-  // False: no extent keeps a second copy.
+  // False: no extent keeps a second piece.
   bool copies = true;
+  // Extents of an image that may share one piece, a parity. 1: each has a copy.
+  unsigned width = 1;
+  // Disks, a bit each, from which all pieces are to go.
+  std::uint64_t left_disks = 0;
   // Reads both pieces of each extent, and writes a bad one anew. Otherwise only pieces on absent disks are bad.
   bool verifies = false;
   // Before each piece of the work, as in MoveRequest.
@@ -40,9 +44,11 @@ struct ProtectOutcome {
 // The pieces of an image's stored extents, or a file's cells.
 struct ProtectionState {
   std::uint64_t extents = 0;       // that are stored
-  std::uint64_t copied = 0;        // of these, with two pieces on two disks that are there
+  std::uint64_t copied = 0;        // of these, with a copy or in a group, all of whose disks are there
+  std::uint64_t grouped = 0;       // of these, in a group
   std::uint64_t stored_bytes = 0;  // of the extents, once
   std::uint64_t copied_bytes = 0;
+  std::uint64_t grouped_bytes = 0;
   std::uint64_t lost = 0;  // no piece lies on a disk that can be read
   std::uint64_t lost_bytes = 0;
   std::uint64_t in_strips = 0;  // strips that do not have the copies that they should have

@@ -63,6 +63,8 @@ ProtectionState& ProtectionState::operator+=(const ProtectionState& other) {
   copied += other.copied;
   stored_bytes += other.stored_bytes;
   copied_bytes += other.copied_bytes;
+  grouped += other.grouped;
+  grouped_bytes += other.grouped_bytes;
   lost += other.lost;
   lost_bytes += other.lost_bytes;
   in_strips += other.in_strips;
@@ -77,23 +79,33 @@ bool Protector::is_as_wanted(const StoredExtent& extent, bool copies, std::uint6
   return extent.has_copy() && (first & second) == 0 && ((first | second) & gone) == 0;
 }
 
-// Calls `visit` for the stored extents of some pages, until is_over() at the end of one.
+// Calls `visit` with the number and the content of some pages, until is_over() behind one.
 template <typename Visit, typename IsOver>
 Status Protector::each_page(const OpenObject& object, std::uint64_t& page, const Visit& visit, const IsOver& is_over) {
   MDFS_TRY_ASSIGN(const auto items,
                   core_.store.scan(page_key(object, page), page_key(object, UINT64_MAX), kPagesAtOnce));
   for (const store::Item& item : items) {
-    MDFS_TRY_ASSIGN(const format::ExtentPage records, format::ExtentPage::decode(item.value, object.table));
-    MDFS_TRY_ASSIGN(const auto copies, core_.extent_map.copies_of(core_.store, object, item.key.offset));
-    for (unsigned place = 0; place < object.page_box.places; ++place) {
-      MDFS_TRY_ASSIGN(const auto extent,
-                      format::read_pieces(core_.store, item.key, records, copies.get(), place, object.block_size));
-      if (extent && extent->is_stored()) visit(object.extent_of({item.key.offset, place}), *extent);
-    }
+    KnownPage known;
+    MDFS_TRY_ASSIGN(format::ExtentPage records, format::ExtentPage::decode(item.value, object.table));
+    known.page = std::make_shared<const format::ExtentPage>(std::move(records));
+    MDFS_TRY_ASSIGN(known.copies, core_.extent_map.copies_of(core_.store, object, item.key.offset));
+    MDFS_TRY(visit(item.key.offset, known));
     page = item.key.offset + 1;
     if (is_over()) return {};
   }
   if (items.size() < kPagesAtOnce) page = UINT64_MAX;
+  return {};
+}
+
+// Calls `visit` for the stored extents of a page.
+template <typename Visit>
+Status Protector::each_extent(const OpenObject& object, std::uint64_t page, const KnownPage& known,
+                              const Visit& visit) {
+  for (unsigned place = 0; place < object.page_box.places; ++place) {
+    MDFS_TRY_ASSIGN(const auto extent, format::read_pieces(core_.store, page_key(object, page), *known.page,
+                                                           known.copies.get(), place, object.block_size));
+    if (extent && extent->is_stored()) visit(object.extent_of({page, place}), *extent);
+  }
   return {};
 }
 
@@ -105,17 +117,23 @@ Result<ProtectionState> Protector::look(const OpenObject& object, std::uint64_t&
   const auto count = [&](const geometry::Coord&, const StoredExtent& extent) {
     ++state.extents;
     state.stored_bytes += extent.stored_bytes;
-    if (is_as_wanted(extent, true, gone)) {
+    const std::uint64_t first = StoredExtent::disks_of(extent.runs), others = extent.other_disks();
+    if (extent.is_protected() && (first & others) == 0 && ((first | others) & gone) == 0) {
       ++state.copied;
       state.copied_bytes += extent.stored_bytes;
     }
-    const bool first_lost = (StoredExtent::disks_of(extent.runs) & unreadable) != 0;
-    const bool copy_lost = !extent.has_copy() || (StoredExtent::disks_of(extent.copy) & unreadable) != 0;
-    if (!first_lost || !copy_lost) return;
+    if (extent.others) {
+      ++state.grouped;
+      state.grouped_bytes += extent.stored_bytes;
+    }
+    if ((first & unreadable) == 0 || (extent.is_protected() && (others & unreadable) == 0)) return;
     ++state.lost;
     state.lost_bytes += extent.stored_bytes;
   };
-  MDFS_TRY(each_page(object, page, count, [] { return false; }));
+  const auto visit = [&](std::uint64_t number, const KnownPage& known) {
+    return each_extent(object, number, known, count);
+  };
+  MDFS_TRY(each_page(object, page, visit, [] { return false; }));
   return state;
 }
 
@@ -136,15 +154,21 @@ Result<std::uint64_t> Protector::strips_to_consolidate(const OpenObject& object,
   }
 }
 
-Result<std::vector<geometry::Coord>> Protector::find(const OpenObject& object, bool copies, std::uint64_t& page,
-                                                     std::size_t most) {
-  if (!object.is_image()) return cells_.find(object, copies, page);
+Result<std::vector<geometry::Coord>> Protector::find(const OpenObject& object, const ProtectRequest& wanted,
+                                                     std::uint64_t& page, std::size_t most) {
+  if (!object.is_image()) return cells_.find(object, wanted.copies, page);
   std::vector<geometry::Coord> found;
-  const std::uint64_t gone = core_.gone_disks();
+  const std::uint64_t gone = core_.gone_disks() | wanted.left_disks;
   const auto note = [&](const geometry::Coord& coord, const StoredExtent& extent) {
-    if (!is_as_wanted(extent, copies, gone)) found.push_back(coord);
+    if (!is_as_wanted(extent, wanted.copies, gone)) found.push_back(coord);
   };
-  MDFS_TRY(each_page(object, page, note, [&] { return found.size() >= most; }));
+  const auto visit = [&](std::uint64_t number, const KnownPage& known) -> Status {
+    if (wanted.width <= 1 && !has_groups(known)) return each_extent(object, number, known, note);
+    MDFS_TRY_ASSIGN(const std::vector<geometry::Coord> grouped, groups_.planner().find(object, number, known, wanted));
+    found.insert(found.end(), grouped.begin(), grouped.end());
+    return {};
+  };
+  MDFS_TRY(each_page(object, page, visit, [&] { return found.size() >= most; }));
   return found;
 }
 
@@ -152,7 +176,26 @@ Result<std::vector<geometry::Coord>> Protector::find(const OpenObject& object, b
 
 Result<ProtectOutcome> Protector::run(OpenObject& object, const ProtectRequest& request) {
   if (!object.is_image()) return cells_.run(object, request);
-  Job job{{request, core_.gone_disks()}};
+  ProtectRequest copies = request, grouped = request;
+  copies.extents.clear();
+  grouped.extents.clear();
+  for (const geometry::Coord& extent : request.extents) {
+    bool in_groups = request.width > 1;
+    if (!in_groups && core_.extent_map.has_copies()) {
+      MDFS_TRY_ASSIGN(const KnownPage known, core_.extent_map.page(object, object.page_of(extent).page, false));
+      in_groups = has_groups(known);
+    }
+    (in_groups ? grouped : copies).extents.push_back(extent);
+  }
+  if (grouped.extents.empty()) return run_copies(object, copies);
+  MDFS_TRY_ASSIGN(ProtectOutcome outcome, run_copies(object, copies));
+  MDFS_TRY_ASSIGN(ProtectOutcome more, groups_.run(object, grouped));
+  outcome += std::move(more);
+  return outcome;
+}
+
+Result<ProtectOutcome> Protector::run_copies(OpenObject& object, const ProtectRequest& request) {
+  Job job{{request, core_.gone_disks() | request.left_disks}};
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < request.extents.size(); ++i) {
     const std::size_t before = job.parts.size();
@@ -175,6 +218,10 @@ Status Protector::look_up(OpenObject& object, Job& job, const geometry::Coord& e
   MDFS_TRY_ASSIGN(const auto from, format::read_pieces(core_.store, page_key(object, place.page), *known.page,
                                                        known.copies.get(), place.place, object.block_size));
   if (!from || !from->is_stored()) return {};
+  if (from->others) {  // it has joined a group meanwhile
+    ++job.outcome.changed;
+    return {};
+  }
   MDFS_TRY(core_.extent_map.check(*from));
   part.from = *from;
   const std::uint64_t first = StoredExtent::disks_of(from->runs), second = StoredExtent::disks_of(from->copy);

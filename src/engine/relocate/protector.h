@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "engine/relocate/cell_protector.h"
+#include "engine/relocate/group_protector.h"
 #include "engine/relocate/protection.h"
 #include "format/stored_extent.h"
 #include "geometry/geometry.h"
@@ -22,7 +23,7 @@ struct Core;
 // changed meanwhile. A concurrent writer wins. Does not commit. Any thread.
 class Protector {
  public:
-  explicit Protector(Core& core) : core_(core), cells_(core) {}
+  explicit Protector(Core& core) : core_(core), cells_(core), groups_(core) {}
 
   Result<ProtectOutcome> run(OpenObject& object, const ProtectRequest& request);
   // Of the stored extents from a page on, some pages in each call. `page` becomes the next one, UINT64_MAX at the end.
@@ -30,7 +31,7 @@ class Protector {
   Result<std::uint64_t> strips_to_consolidate(const OpenObject& object, bool copies, const Stop& stop);
   // The stored extents from a page on that do not have the pieces that they should have, at most `most`, and not many
   // more than a page holds. `page` as in look().
-  Result<std::vector<geometry::Coord>> find(const OpenObject& object, bool copies, std::uint64_t& page,
+  Result<std::vector<geometry::Coord>> find(const OpenObject& object, const ProtectRequest& wanted, std::uint64_t& page,
                                             std::size_t most);
 
  private:
@@ -38,6 +39,9 @@ class Protector {
 
   struct Part;
   struct Job;
+  Result<ProtectOutcome> run_copies(OpenObject& object, const ProtectRequest& request);
+  // Extents of these are the work of GroupProtector.
+  static bool has_groups(const KnownPage& known) { return known.copies != nullptr && !known.copies->groups().empty(); }
   bool is_as_wanted(const format::StoredExtent& extent, bool copies, std::uint64_t gone) const;
   Status look_up(OpenObject& object, Job& job, const geometry::Coord& extent);
   Status run_batch(OpenObject& object, Job& job);
@@ -48,9 +52,12 @@ class Protector {
   Status publish(OpenObject& object, Job& job);
   template <typename Visit, typename IsOver>
   Status each_page(const OpenObject& object, std::uint64_t& page, const Visit& visit, const IsOver& is_over);
+  template <typename Visit>
+  Status each_extent(const OpenObject& object, std::uint64_t page, const KnownPage& known, const Visit& visit);
 
   Core& core_;
   CellProtector cells_;
+  GroupProtector groups_;
 };
 
 }  // namespace mdfs::engine

@@ -25,6 +25,21 @@ Result<bool> is_same(Core& core, Reader& reader, const OpenObject& object, const
   return now && (*now == from || (now->has_copy() && now->by_copy() == from));
 }
 
+// The same of the parity of the group of an extent, and of all its pieces.
+template <typename Reader>
+Result<bool> is_same_parity(Core& core, Reader& reader, const OpenObject& object, const geometry::Coord& coord,
+                            const StoredExtent& from) {
+  const geometry::PagePlace place = object.page_of(coord);
+  MDFS_TRY_ASSIGN(const auto value, reader.get(page_key(object, place.page)));
+  if (!value) return false;
+  MDFS_TRY_ASSIGN(const format::ExtentPage page, format::ExtentPage::decode(*value, object.table));
+  MDFS_TRY_ASSIGN(const auto copies, core.extent_map.copies_of(reader, object, place.page));
+  const format::ParityGroup* const group = copies == nullptr ? nullptr : copies->group_of(place.place);
+  if (group == nullptr) return false;
+  const auto now = group->stored_parity(page, object.block_size);
+  return now && *now == from;
+}
+
 // The same of a cell.
 template <typename Reader>
 Result<bool> is_same(Core& core, Reader& reader, const OpenObject& object, std::uint64_t index,

@@ -23,6 +23,8 @@ Status free_page(store::Transaction& transaction, const store::Item& item, const
     MDFS_TRY_ASSIGN(copies, format::CopyPage::decode(*value, shape));
     transaction.erase(of_copies);
   }
+  for (const format::ParityGroup& group : copies.groups())
+    for (const store::Run& run : group.own_runs(block_size)) transaction.free(run);
   for (unsigned place = 0; place < shape.places(); ++place) {
     MDFS_TRY_ASSIGN(const auto extent, format::read_pieces(transaction, item.key, page, &copies, place, block_size));
     if (!extent) return {Errc::kCorrupt, "extent-runs.missing"};

@@ -3,18 +3,25 @@
 #include "engine/write/publisher.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "base/check.h"
 #include "mdfs/ondisk.h"
 
 namespace mdfs::engine {
+namespace {
 
-void Publisher::add(const store::Run& run, const format::Runs& other) {
+// Of an item with copies and groups. Below MDFS_MAX_ITEM as much as copies of all extents of a page may still take.
+constexpr std::size_t kMostCopyPageBytes = 3584;
+
+}  // namespace
+
+void Publisher::add(const store::Run& run, std::uint64_t other_disks) {
   if (object_.is_level.load(std::memory_order_relaxed))
     transaction_.publish(run, 0);
-  else if (!other.empty())
-    transaction_.publish(run, StoredExtent::disks_of(other));
+  else if (other_disks != 0)
+    transaction_.publish(run, other_disks);
   else
     transaction_.publish(run);
   change_blocks_ += run.blocks;
@@ -104,7 +111,7 @@ void Publisher::put_page(std::uint64_t number, Page& page) {
   if (page.own_copies != nullptr && page.own_copies->empty())
     transaction_.erase(copies_key(object_, number));
   else if (page.own_copies != nullptr)
-    transaction_.put(copies_key(object_, number), page.own_copies->encode());
+    transaction_.put(copies_key(object_, number), page.own_copies->encode(object_.table));
   for (const unsigned changed : std::exchange(page.changed, {})) {
     const format::Strip* const strip = page.strips->find(changed);
     if (strip == nullptr)
@@ -190,8 +197,8 @@ Status Publisher::publish_strips(const std::vector<StagedStrip>& strips) {
     for (unsigned place = 0; place < format::kMaxPlaces; ++place) {
       if (!strip.has(place)) continue;
       const StoredExtent part = strip.stored_part(place, object_.block_size);
-      add(part.first(), part.copy);
-      if (part.has_copy()) add(part.copy.front(), part.runs);
+      add(part.first(), StoredExtent::disks_of(part.copy));
+      if (part.has_copy()) add(part.copy.front(), StoredExtent::disks_of(part.runs));
     }
     strips_to_change(*page).set(number, std::move(strip));
     page->changed.insert(number);
@@ -201,15 +208,18 @@ Status Publisher::publish_strips(const std::vector<StagedStrip>& strips) {
   return {};
 }
 
-Result<StoredExtent> Publisher::free_record(Page& page, const geometry::PagePlace& place, const StoredExtent& kept) {
+Result<StoredExtent> Publisher::free_record(Page& page, const geometry::PagePlace& place, const StoredExtent& kept,
+                                            bool is_moved) {
   const format::Key key = page_key(object_, place.page);
   MDFS_TRY_ASSIGN(
       std::optional<StoredExtent> freed,
       format::read_pieces(transaction_, key, *page.page, page.copies.get(), place.place, object_.block_size));
   if (!freed) return runs_missing(object_);
   if (!freed->is_stored()) return std::move(*freed);
+  const bool is_member = page.copies != nullptr && page.copies->group_of(place.place) != nullptr;
+  const bool stays_as_leaver = is_member && !is_moved && leave_group(page, place.place);
   for (const format::Runs* const piece : {&freed->runs, &freed->copy})
-    if (!(*piece == kept.runs) && !(*piece == kept.copy))
+    if (!stays_as_leaver && !(*piece == kept.runs) && !(*piece == kept.copy))
       for (const store::Run& run : *piece) remove(run);
   if (freed->has_runs_item) transaction_.erase(format::extent_runs_key(key, place.place));
   page_to_change(page).erase(place.place);
@@ -228,7 +238,9 @@ void Publisher::put_record(Page& page, const geometry::PagePlace& place, const S
   const auto birth_of = [&](const format::Runs& piece) {
     if (piece == old.runs) return old.birth;
     if (piece == old.copy) return old.copy_birth;
-    for (const store::Run& run : piece) add(run, &piece == &extent.runs ? extent.copy : extent.runs);
+    if (extent.others) return transaction_.generation();  // add_members() follows
+    const std::uint64_t others = StoredExtent::disks_of(&piece == &extent.runs ? extent.copy : extent.runs);
+    for (const store::Run& run : piece) add(run, others);
     return transaction_.generation();
   };
   extent.birth = birth_of(extent.runs);
@@ -243,6 +255,81 @@ void Publisher::put_record(Page& page, const geometry::PagePlace& place, const S
   if (copy.is_scattered())
     transaction_.put(format::copy_runs_key(key, place.place), format::encode_extent_runs(extent.copy));
   copies_to_change(page).set(place.place, copy);
+}
+
+// ---- groups
+
+// Of a member that has moved: when the others have moved, too.
+void Publisher::add_member(const Page& page, unsigned place) {
+  const std::optional<format::GroupPiece> piece = page.page->piece(place, object_.block_size);
+  const format::ParityGroup* const group = page.copies == nullptr ? nullptr : page.copies->group_of(place);
+  MDFS_CHECK(piece && group != nullptr);
+  add(piece->run, group->others_of(place, *page.page, object_.block_size).disks());
+}
+
+// The last member takes the group with it. A scattered member can be no leaver, and an item holds only so many: then
+// the other members stay without a parity until they are grouped again.
+bool Publisher::leave_group(Page& page, unsigned place) {
+  const format::ParityGroup& group = *page.copies->group_of(place);
+  const std::optional<format::ExtentRecord> record = page.page->get(place);
+  const bool is_last = std::has_single_bit(group.members);
+  if (!is_last && record && !record->is_scattered()) {
+    format::CopyPage left = *page.copies;
+    left.leave_group(place, *record);
+    if (left.encoded_bytes(object_.table) <= kMostCopyPageBytes) {
+      copies_to_change(page) = std::move(left);
+      page.is_ungrouped = true;
+      return true;
+    }
+  }
+  page.is_ungrouped = page.is_ungrouped || !is_last;
+  free_group(page, place);
+  return false;
+}
+
+void Publisher::free_group(Page& page, unsigned place) {
+  for (const store::Run& run : page.copies->group_of(place)->own_runs(object_.block_size)) remove(run);
+  copies_to_change(page).erase_group(place);
+}
+
+Status Publisher::dissolve_groups(std::uint64_t number, std::uint64_t places) {
+  MDFS_TRY_ASSIGN(Page* const page, get_page(number));
+  for (unsigned place = 0; place < format::kMaxPlaces; ++place)
+    if ((places >> place & 1) != 0 && page->copies != nullptr && page->copies->group_of(place) != nullptr)
+      free_group(*page, place);
+  put_page(number, *page);
+  return {};
+}
+
+Status Publisher::add_group(std::uint64_t number, std::uint64_t members, const StoredExtent& parity) {
+  MDFS_TRY_ASSIGN(Page* const page, get_page(number));
+  MDFS_CHECK(parity.is_contiguous());
+  format::ParityGroup group;
+  group.members = members;
+  group.parity = format::ExtentRecord::of(parity);
+  group.parity.birth = group.parity.written = transaction_.generation();
+  const auto stored = group.stored_parity(*page->page, object_.block_size);
+  if (!stored) return {Errc::kBusy, "a member of a parity group lies scattered"};
+  add(parity.first(), stored->others.disks());
+  copies_to_change(*page).add_group(std::move(group));
+  put_page(number, *page);
+  return {};
+}
+
+Status Publisher::move_parity(const geometry::PagePlace& place, const format::Runs& to) {
+  MDFS_TRY_ASSIGN(Page* const page, get_page(place.page));
+  MDFS_CHECK(to.size() == 1 && page->copies != nullptr && page->copies->group_of(place.place) != nullptr);
+  format::ParityGroup group = *page->copies->group_of(place.place);
+  for (const store::Run& run : group.parity.stored(object_.table, object_.block_size).runs) remove(run);
+  group.parity.address = to.front().address().packed();
+  group.parity.birth = group.parity.written = transaction_.generation();
+  const auto stored = group.stored_parity(*page->page, object_.block_size);
+  if (!stored) return {Errc::kBusy, "a member of a parity group lies scattered"};
+  add(to.front(), stored->others.disks());
+  copies_to_change(*page).erase_group(place.place);
+  copies_to_change(*page).add_group(std::move(group));
+  put_page(place.page, *page);
+  return {};
 }
 
 void Publisher::note_home(const Staged& staged, const StoredExtent& old) {
@@ -264,10 +351,13 @@ Status Publisher::publish_image(const std::vector<Staged>& extents) {
       if (!staged->is_moved) replaced |= std::uint64_t{1} << place;
     free_parts(*state, replaced);
     for (const auto& [place, staged] : list) {
-      MDFS_TRY_ASSIGN(const StoredExtent old, free_record(*state, {number, place}, staged->extent));
+      MDFS_TRY_ASSIGN(const StoredExtent old, free_record(*state, {number, place}, staged->extent, staged->is_moved));
       note_home(*staged, old);
       if (staged->extent.is_stored()) put_record(*state, {number, place}, *staged, old);
     }
+    for (const auto& [place, staged] : list)
+      if (staged->extent.others) add_member(*state, place);
+    if (replaced != 0 && object_.group_members.load(std::memory_order_relaxed) > 1) state->is_ungrouped = true;
     put_page(number, *state);
   }
   return {};
@@ -333,7 +423,7 @@ void Publisher::place_blocks(const Staged& staged, const format::Runs& runs, con
       used = 0;
     }
   }
-  for (const store::Run& taken : runs) add(taken, other);
+  for (const store::Run& taken : runs) add(taken, StoredExtent::disks_of(other));
 }
 
 Status Publisher::publish_cells(const std::vector<Staged>& extents) {
@@ -377,6 +467,8 @@ Status Publisher::free_items(std::uint64_t first, std::uint64_t last) {
       page.page = page.own_page = std::make_shared<format::ExtentPage>(std::move(stored));
       MDFS_TRY_ASSIGN(page.copies, core_.extent_map.copies_of(transaction_, object_, item.key.offset));
       if (page.copies != nullptr) transaction_.erase(copies_key(object_, item.key.offset));
+      for (unsigned place = 0; place < format::kMaxPlaces; ++place)
+        if (page.copies != nullptr && page.copies->group_of(place) != nullptr) free_group(page, place);
       for (unsigned place = 0; place < object_.page_box.places; ++place)
         MDFS_TRY(free_record(page, {item.key.offset, place}));
       transaction_.erase(item.key);
@@ -412,6 +504,8 @@ Status Publisher::free_strips(std::uint64_t first, std::uint64_t last) {
 void update_cached_pages(Core& core, const OpenObject& object, const Publisher::Pages& pages) {
   for (const auto& [number, page] : pages)
     core.extent_map.replace(object, number, {page.page, page.strips, page.copies});
+  for (const auto& [number, page] : pages)
+    if (page.is_ungrouped) core.relocations.note_ungrouped(object.number, number);
 }
 
 }  // namespace mdfs::engine

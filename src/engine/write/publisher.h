@@ -44,6 +44,13 @@ class Publisher {
   Status free_items(std::uint64_t first, std::uint64_t last);
   // Frees the records of one page whose extents lie in the box (half-open).
   Status free_in_page(std::uint64_t page, const GridBox& box);
+  // The members of the groups of these places are in no group then; parities and leavers are freed.
+  Status dissolve_groups(std::uint64_t page, std::uint64_t places);
+  // The parity of extents of a page, a bit each, which have records, but no copies, and are in no group. Its runs, its
+  // bytes and their checksums.
+  Status add_group(std::uint64_t page, std::uint64_t members, const StoredExtent& parity);
+  // The parity of the group that has this place lies in the run now.
+  Status move_parity(const geometry::PagePlace& place, const format::Runs& to);
   // Turns blocks of a cell into holes.
   Status punch_cell(std::uint64_t cell, std::uint32_t blocks);
 
@@ -61,6 +68,7 @@ class Publisher {
     std::shared_ptr<const format::CopyPage> copies;  // null: none
     std::shared_ptr<format::CopyPage> own_copies;
     std::set<unsigned> changed;  // numbers of strips
+    bool is_ungrouped = false;   // extents may share parities that do not yet, or groups have leavers
   };
   using Pages = std::map<std::uint64_t, Page>;
   const Pages& pages() const { return pages_; }
@@ -82,9 +90,14 @@ class Publisher {
   static format::ExtentPage& page_to_change(Page& page);
   static Strips& strips_to_change(Page& page);
   static format::CopyPage& copies_to_change(Page& page);
-  // Removes the record and the copy. Frees their blocks, but not those of a piece that `kept` has, too. Returns what
-  // they said.
-  Result<StoredExtent> free_record(Page& page, const geometry::PagePlace& place, const StoredExtent& kept = {});
+  // Removes the record and the copy. Frees their blocks, but not those of a piece that `kept` has, too. A member of a
+  // group leaves it, and its blocks stay the group's, unless its bytes only move. Returns what they said.
+  Result<StoredExtent> free_record(Page& page, const geometry::PagePlace& place, const StoredExtent& kept = {},
+                                   bool is_moved = false);
+  // False: the group is gone, or could not hold what the member was.
+  bool leave_group(Page& page, unsigned place);
+  void free_group(Page& page, unsigned place);
+  void add_member(const Page& page, unsigned place);
   // Sets the record, and the copy, of a staged extent that replaces `old`.
   void put_record(Page& page, const geometry::PagePlace& place, const Staged& staged, const StoredExtent& old);
   // Both copies of a part of a strip.
@@ -96,8 +109,8 @@ class Publisher {
   Status shorten_parts(Page& page, unsigned place, std::uint32_t bytes);
   void put_page(std::uint64_t number, Page& page);
   void note_home(const Staged& staged, const StoredExtent& old);
-  // `other`: the other piece of the same bytes, if there is one.
-  void add(const store::Run& run, const format::Runs& other = {});
+  // `other_disks`: those with the other pieces, a bit each; 0: there are none.
+  void add(const store::Run& run, std::uint64_t other_disks);
   void remove(const store::Run& run);
 
   Core& core_;

@@ -94,13 +94,17 @@ Result<std::optional<ByteVector>> TreeRewriter::fix_extents(const ByteVector& va
   return std::optional(page.encode());
 }
 
-// A copy whose blocks belong to another owner is given up: the extent itself stays.
+// A copy or parity whose blocks belong to another owner is given up: the extents themselves stay.
 Result<std::optional<ByteVector>> TreeRewriter::fix_copies(const ByteVector& value, const FixRecords& fix) {
   MDFS_TRY_ASSIGN(format::CopyPage page, format::CopyPage::decode(value, *fix.shape));
-  for (const unsigned place : fix.erase) page.erase(place);
-  for (const auto& [place, runs] : fix.move) page.erase(place);
+  const auto erase = [&](unsigned place) {
+    page.erase(place);
+    page.erase_group(place);
+  };
+  for (const unsigned place : fix.erase) erase(place);
+  for (const auto& [place, runs] : fix.move) erase(place);
   if (page.empty()) return std::optional<ByteVector>();
-  return std::optional(page.encode());
+  return std::optional(page.encode(*fix.shape));
 }
 
 // Its parts lie together: if one has to move, all do.

@@ -295,13 +295,16 @@ void Checker::report_data(const Scan& scan, const DataChecker& data, Findings& f
 Checker::Repairable Checker::plan_extent_repair(const Scan& scan, const DataChecker& data, ItemLookup& lookup,
                                                 const StoredData& bad) {
   std::optional<format::StoredExtent> both;
-  if (bad.has_copy()) both = bad;  // also a part in a strip
+  if (bad.is_protected()) both = bad;  // also a part in a strip, and a parity
   const auto page = std::partition_point(scan.copy_pages.begin(), scan.copy_pages.end(), [&](const CopyPageRef& one) {
     return one.key < format::Key{bad.object, MDFS_KIND_PARITY, bad.where / format::kMaxPlaces};
   });
   if (!both && page != scan.copy_pages.end() && page->key.object == bad.object)
     both = both_pieces(lookup, page->shape, volume_.label.block_size, bad);
-  if (!both || !scan.blocks.hold(both->copy) || !data.read_piece(both->by_copy()).ok()) return {};
+  if (!both || !scan.blocks.hold(both->copy)) return {};
+  for (const format::GroupPiece& piece : both->others.pieces())
+    if (!scan.blocks.hold({piece.run})) return {};
+  if (!data.read_elsewhere(*both).ok()) return {};
   pieces_to_repair_.push_back(*both);
   return {true, true};
 }
@@ -402,7 +405,7 @@ Status Checker::repair_copies(const TreeScan& tree) {
 Status Checker::repair_pieces() {
   if (pieces_to_repair_.empty()) return {};
   for (const format::StoredExtent& extent : pieces_to_repair_) {
-    MDFS_TRY_ASSIGN(const ByteVector good, data_->read_piece(extent.by_copy()));
+    MDFS_TRY_ASSIGN(const ByteVector good, data_->read_elsewhere(extent));
     AlignedBuffer bytes(good.size());
     std::copy(good.begin(), good.end(), bytes.bytes().begin());
     std::size_t done = 0;

@@ -25,6 +25,37 @@ std::optional<format::CopyPage> copies_of(ItemLookup& items, const Key& key, con
   return page.ok() ? std::optional(std::move(*page)) : std::nullopt;
 }
 
+void drop_piece(const CopyPageRef& ref, unsigned place, const std::string& where, FindingId id,
+                const CopyChecks& checks) {
+  checks.findings.add(id, where, {ref.key.object});
+  const auto [edit, is_new] = checks.edits.items.try_emplace(ref.key, FixRecords());
+  if (auto* const fix = std::get_if<FixRecords>(&edit->second)) {
+    fix->shape = ref.shape;
+    fix->erase.insert(place);
+  }
+}
+
+// All members have records, and no two pieces lie on one disk.
+void check_group(const CopyPageRef& ref, const Key& key, const std::optional<format::ExtentPage>& records,
+                 const format::ParityGroup& group, const CopyChecks& checks) {
+  const unsigned place = group.lowest();
+  const std::string where = fmt::format("object {}, item {}, group of place {}", key.object, to_string(ref.key), place);
+  auto parity = records ? group.stored_parity(*records, checks.block_size) : std::nullopt;
+  if (!parity) return drop_piece(ref, place, where, FindingId::kCopyStray, checks);
+  if (!checks.blocks.hold(parity->runs)) return;  // reported with the item
+  std::uint64_t seen = format::StoredExtent::disks_of(parity->runs);
+  bool together = false;
+  for (const format::GroupPiece& piece : parity->others.pieces()) {
+    if (!checks.blocks.hold({piece.run})) return;
+    const std::uint64_t disk = format::StoredExtent::disks_of({piece.run});
+    together = together || (seen & disk) != 0;
+    seen |= disk;
+  }
+  if (together) return drop_piece(ref, place, where, FindingId::kPiecesTogether, checks);
+  if (!checks.on_data) return;
+  checks.on_data({std::move(*parity), key.object, key.offset * format::kMaxPlaces + place, true, true});
+}
+
 }  // namespace
 
 void check_copies(const std::vector<CopyPageRef>& pages, const CopyChecks& checks) {
@@ -34,15 +65,11 @@ void check_copies(const std::vector<CopyPageRef>& pages, const CopyChecks& check
     const auto copies = copies_of(items, ref.key, ref.shape);
     if (!copies) continue;
     const auto records = records_of(items, key, ref.shape);
+    for (const format::ParityGroup& group : copies->groups()) check_group(ref, key, records, group, checks);
     for (const auto& [place, copy] : copies->copies()) {
       const std::string where = fmt::format("object {}, item {}, place {}", key.object, to_string(ref.key), place);
       const auto drop = [&, place = place, scattered = copy.is_scattered()](FindingId id) {
-        checks.findings.add(id, where, {key.object});
-        const auto [edit, is_new] = checks.edits.items.try_emplace(ref.key, FixRecords());
-        if (auto* const fix = std::get_if<FixRecords>(&edit->second)) {
-          fix->shape = ref.shape;
-          fix->erase.insert(place);
-        }
+        drop_piece(ref, place, where, id, checks);
         if (scattered) checks.edits.items[format::copy_runs_key(key, place)] = EraseItem{};
       };
       if (!records || !records->has(place)) {
@@ -75,7 +102,7 @@ std::optional<format::StoredExtent> both_pieces(ItemLookup& items, const format:
   const auto records = records_of(items, key, shape);
   if (!copies || !records) return std::nullopt;
   const auto both = format::read_pieces(items, key, *records, &*copies, place, block_size);
-  if (!both.ok() || !*both || !(*both)->has_copy() || !((*both)->runs == data.runs)) return std::nullopt;
+  if (!both.ok() || !*both || !(*both)->is_protected() || !((*both)->runs == data.runs)) return std::nullopt;
   return **both;
 }
 

@@ -22,11 +22,12 @@ struct CopyChecks {
   const DataVisitor& on_data;  // may be empty
 };
 
-// Reports copies without their extents, and copies on a disk of the first piece. Passes the others to `on_data` with
-// both pieces: `runs` are those of the copy.
+// Reports copies and parities without their extents, and pieces of an extent or group on one disk. Passes the other
+// copies to `on_data` with both pieces, `runs` being those of the copy, and parities with the other pieces of the
+// group.
 void check_copies(const std::vector<CopyPageRef>& pages, const CopyChecks& checks);
 
-// Both pieces of an extent of which one was checked: `runs` as they are in `data`. Nothing: it has no other piece.
+// All pieces of an extent of which one was checked: `runs` as they are in `data`. Nothing: it has no other piece.
 std::optional<format::StoredExtent> both_pieces(ItemLookup& items, const format::ExtentTableShape& shape,
                                                 std::uint32_t block_size, const StoredData& data);
 

@@ -51,6 +51,14 @@ Result<ByteVector> DataChecker::read_piece(const format::StoredExtent& extent) c
   return ByteVector(buffer.bytes().begin(), buffer.bytes().end());
 }
 
+Result<ByteVector> DataChecker::read_elsewhere(const format::StoredExtent& extent) const {
+  if (extent.has_copy()) return read_piece(extent.by_copy());
+  return read_from_others(extent, block_size_, [&](unsigned disk) -> device::Disk* {
+    const bool is_there = disk < volume_.members.size() && volume_.members[disk].is_readable();
+    return is_there ? volume_.members[disk].disk.get() : nullptr;
+  });
+}
+
 void DataChecker::check_disk(std::size_t index, std::vector<const StoredData*> pieces,
                              std::vector<Verdict>& verdicts) const {
   std::sort(pieces.begin(), pieces.end(),

@@ -43,6 +43,8 @@ class DataChecker {
   const std::vector<BadData>& bad() const { return bad_; }
   // The first piece as it is on the disks, run by run, in whole blocks; kCorrupt if it does not match.
   Result<ByteVector> read_piece(const format::StoredExtent& extent) const;
+  // The same bytes from elsewhere: the copy, or the other pieces of the group. The extent has some.
+  Result<ByteVector> read_elsewhere(const format::StoredExtent& extent) const;
 
  private:
   struct Verdict {

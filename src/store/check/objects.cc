@@ -382,6 +382,8 @@ void ItemChecker::copies(const Key& key, ConstBytes value) {
   const auto page = format::CopyPage::decode(value, current_.shape);
   if (!page.ok()) return damaged(key, page.error());
   if (!again_) table_.copy_pages.push_back({key, current_.shape});
+  for (const format::ParityGroup& group : page->groups())
+    for (const format::Run& run : group.own_runs(block_size_)) (void)use(key, group.lowest(), {run});
   for (const auto& [place, copy] : page->copies()) {
     if (copy.is_scattered()) {
       current_.scattered_copies.emplace(key.offset * format::kMaxPlaces + place, copy.stored_bytes);

@@ -17,6 +17,7 @@ from fractions import Fraction
 
 from mdfs_disk import (CRC32C, crc32c, Damaged, Disk, FEATURE_PROTECTION, LABEL_AREA, MAIN_ROOT, newest_commit,
                        Pointer, require)
+from mdfs_groups import check_group, decode_groups
 from mdfs_names import first_cookie
 
 NODE = 16384
@@ -146,6 +147,7 @@ class Volume:
         self.has_copies = bool(self.commit.read_only_features & FEATURE_PROTECTION)
         self.nodes = 0
         self.copies = 0  # of extents and of runs of files, that have been compared
+        self.parities = 0
         self.in_use = {}  # disk -> set of blocks
         self.items = {}
         self.groups = {}  # (object, kind) -> [(offset, value)]
@@ -391,36 +393,21 @@ class Volume:
                     for j in range(blocks):
                         require(crc32c(piece[j * size:(j + 1) * size]) == checksums[i * blocks + j], "strip: checksum")
                 data = next(filter(None, pieces))
-                require(not any(data[length:]), "strip: not zero behind a part")
                 parts = found.setdefault((offset // 256, place), [])
                 require(all(begin + length <= b or b + len(p) <= begin for b, p in parts), "strip: bytes twice")
                 parts.append((begin, data[:length]))
         return found
 
-    def _copies(self, number, page):
-        """Place -> address and stored bytes of the second copies of the extents of a page."""
+    def _groups(self, number, page, geometry):
         value = self.items.get((number, PARITY, page))
-        if value is None or not self.has_copies:
-            return {}
-        count, checksum_type = struct.unpack_from("<HB", value, 0)
-        require(checksum_type == CRC32C and count and len(value) == 16 + 40 * count, "group page")
-        found, before = {}, 0
-        for i in range(count):
-            members, parities, address, birth, stored = struct.unpack_from("<QB7xQQI", value, 16 + 40 * i)
-            require(parities == 1 and bin(members).count("1") == 1 and members > before, "group")
-            require(birth and stored, "parity")
-            before = members
-            found[members.bit_length() - 1] = (address, stored)
-        return found
+        return ({}, []) if value is None or not self.has_copies else decode_groups(value, geometry.checksums)
 
     def _disks_of(self, number, kind, page, place, address):
         if address != SCATTERED:
             return {address >> 48}
         return {run[0] >> 48 for run in struct.iter_unpack("<QII", self.items[number, kind, page * 64 + place])}
 
-    def _check_copy(self, number, page, place, address, data, use):
-        copies = self._copies(number, page)
-        require(all((number, EXTENTS, page) in self.items for _ in copies), "parity: no records")
+    def _check_copy(self, number, page, place, address, data, use, copies):
         if place not in copies:
             return
         copy, stored = copies[place]
@@ -430,6 +417,14 @@ class Volume:
                 & self._disks_of(number, PARITY_RUNS, page, place, copy), "parity: two copies on one disk")
         self.copies += 1
 
+    def _check_group(self, number, page, group, stored_of, geometry, use):
+        require(all(place in stored_of for place in group.places), "parity: no records")
+        pieces = [stored_of[place] for place in group.places]
+        for address, stored in [*group.leavers, group.parity]:
+            pieces.append((address, self._stored(number, page, None, address, stored, use)))
+        check_group(group, pieces, geometry.codec == ZSTD)
+        self.parities += 1
+
     def _records(self, number, geometry, use):
         """Page, place and decoded bytes of every extent that has a record."""
         for page, value in self.of_kind(number, EXTENTS):
@@ -438,13 +433,17 @@ class Volume:
             require(record_bytes == geometry.record_bytes and count == bin(present).count("1"), "extent page")
             require(len(value) == 16 + count * record_bytes, "extent page: length")
             places = [place for place in range(64) if present >> place & 1]
+            copies, groups = self._groups(number, page, geometry)
+            require(all(place in places for place in copies), "parity: no records")
+            stored_of = {}
             for i, place in enumerate(places):
                 base = 16 + i * record_bytes
                 address, birth, written, stored = struct.unpack_from("<QQQI", value, base)
                 require(1 <= written <= birth and stored, "extent record")
                 checksums = struct.unpack_from(f"<{geometry.checksums}I", value, base + 28)
                 data = self._stored(number, page, place, address, stored, use)
-                self._check_copy(number, page, place, address, data, use)
+                self._check_copy(number, page, place, address, data, use, copies)
+                stored_of[place] = (address, data)
                 part = stored if geometry.codec == ZSTD else SUB_BLOCK
                 for j, checksum in enumerate(checksums):
                     require(crc32c(data[j * part:(j + 1) * part]) == checksum, "extent: checksum")
@@ -452,6 +451,8 @@ class Volume:
                     data = zstd_decode(data, geometry.extent_bytes)
                 require(len(data) == geometry.extent_bytes, "extent: size")
                 yield page, place, data
+            for group in groups:
+                self._check_group(number, page, group, stored_of, geometry, use)
 
     def _image(self, number, inode, use):
         geometry = Geometry(self.items[number, GEOMETRY, 0])
@@ -588,7 +589,8 @@ def run(options):
             print(f"disk {disk}: errors reading {counts[0]}, writing {counts[1]}, flushing {counts[2]}, "
                   f"checksums {counts[3]}; {counts[4]} repaired")
         print(f"{uuid.UUID(bytes=volume.uuid)}: generation {volume.commit.generation}, {volume.nodes} nodes, "
-              f"{len(objects)} objects, {volume.copies} copies, all checksums hold")
+              f"{len(objects)} objects, {volume.copies} copies, {volume.parities} parities, "
+              "all checksums hold")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine_fixture.h"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cstring>
 #include <tuple>
@@ -91,6 +93,7 @@ void Bench::open_object() {
   spec.size_bytes = inode_.size_bytes;
   spec.is_inline = inode_.is_inline;
   spec.copies = setting_.copies;
+  spec.group_members = setting_.group_members;
   if (setting_.copies) any_store().add_features_ro_compat(MDFS_RO_COMPAT_PROTECTION);
   if (spec.geometry) spec.geometry->shape[0] = ceil_div(spec.size_bytes, spec.geometry->slab_bytes());
   object_ = engine_
@@ -134,15 +137,23 @@ Status Bench::forget_end(std::uint64_t size_bytes) {
 ByteVector Bench::read(std::uint64_t offset, std::size_t length) {
   ByteVector bytes(length);
   const Result<std::size_t> got = engine_->read(*object_, offset, bytes);
+  if (!got.ok()) ADD_FAILURE() << got.error().message();  // of a read that aborts the test
   MDFS_CHECK(got.ok());
   bytes.resize(*got);
   return bytes;
 }
 
-void Bench::set_copies(bool wanted) {
-  setting_.copies = wanted;
+void Bench::set_protection(bool copies, unsigned group_members) {
+  setting_.copies = copies;
+  setting_.group_members = group_members;
   any_store().add_features_ro_compat(MDFS_RO_COMPAT_PROTECTION);
-  engine_->set_copies(*object_, wanted);
+  engine_->set_protection(*object_, copies, group_members);
+}
+
+Result<RelocationOutcome> Bench::form_groups() {
+  MDFS_TRY(engine_->write_back(*object_));
+  MDFS_TRY(engine_->consolidate(*object_, UINT64_MAX, true));
+  return engine_->relocate(*object_, RelocationReason::kUngrouped, {});
 }
 
 Result<ProtectOutcome> Bench::convert() {
@@ -152,7 +163,8 @@ Result<ProtectOutcome> Bench::convert() {
   for (std::uint64_t page = 0; page != UINT64_MAX;) {
     ProtectRequest request;
     request.copies = setting_.copies;
-    MDFS_TRY_ASSIGN(request.extents, engine_->find_unprotected(*object_, setting_.copies, page, 100));
+    request.width = setting_.group_members;
+    MDFS_TRY_ASSIGN(request.extents, engine_->find_unprotected(*object_, request, page, 100));
     MDFS_TRY_ASSIGN(ProtectOutcome one, engine_->protect(*object_, request));
     all += std::move(one);
   }

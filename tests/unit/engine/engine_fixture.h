@@ -29,6 +29,7 @@ struct Setting {
   std::uint32_t block_size = 4096;
   Environment* environment = nullptr;  // absent: the system's
   bool copies = false;                 // the image has second copies
+  unsigned group_members = 1;          // with copies: extents that share a parity
   bool on_disks = false;               // the real store on disks in memory, committed and opened again by reopen()
 };
 
@@ -62,7 +63,10 @@ class Bench {
   void stop_engine();
   void open_object();
   // What is written from now on gets copies, or none; then all that is stored.
-  void set_copies(bool wanted);
+  void set_copies(bool wanted) { set_protection(wanted, 1); }
+  void set_protection(bool copies, unsigned group_members);
+  // Makes parities in place of copies, as the relocator does on an idle volume.
+  Result<RelocationOutcome> form_groups();
   Result<ProtectOutcome> convert();
   // All rows, with those of copies, sorted by their extents.
   Result<std::vector<layout::ExtentPlace>> layout();

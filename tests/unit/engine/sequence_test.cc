@@ -63,6 +63,7 @@ class Twins {
 
   void step() {
     if (copies_ && random_() % 12 == 0) return convert();
+    if (copies_ && random_() % 12 == 0) return form_groups();
     switch (random_() % (image_ ? 16 : 13)) {
       case 0:
       case 1:
@@ -267,7 +268,8 @@ class Twins {
 
   void convert() {
     has_copies_ = random_() % 3 > 0;
-    bench_.set_copies(has_copies_);
+    const bool in_groups = has_copies_ && image_ && random_() % 2 == 0;
+    bench_.set_protection(has_copies_, in_groups ? 2u << random_() % 2 : 1);
     if (random_() % 2 == 0) write();
     const auto converted = bench_.convert();
     TWINS_AGREE(converted.ok());
@@ -281,6 +283,12 @@ class Twins {
       state += *some;
     }
     TWINS_AGREE(state.copied == (has_copies_ ? state.extents : 0));
+    check_apart();
+  }
+
+  // Parities in place of copies, if they are wanted.
+  void form_groups() {
+    TWINS_AGREE(bench_.form_groups().ok());
     check_apart();
   }
 

@@ -27,20 +27,20 @@ RC_GTEST_PROP(ExtentCopiesTest, ReadBackAsTheyWereWritten, (std::uint64_t seed))
   Samples samples(seed);
   const ExtentTableShape shape = samples.table_shape();
   const CopyPage page = samples.copies(shape);
-  const ByteVector bytes = page.encode();
+  const ByteVector bytes = page.encode(shape);
   RC_ASSERT(bytes.size() <= MDFS_MAX_ITEM);
   RC_ASSERT(*CopyPage::decode(bytes, shape) == page);
   ByteVector changed = bytes;
   changed[samples.number(0, changed.size() - 1)] ^= static_cast<std::byte>(samples.number(1, 255));
   if (const auto read = CopyPage::decode(changed, shape); read.ok())
-    RC_ASSERT(*CopyPage::decode(read->encode(), shape) == *read);
+    RC_ASSERT(*CopyPage::decode(read->encode(shape), shape) == *read);
   RC_ASSERT(!CopyPage::decode(ConstBytes(bytes).first(samples.number(0, bytes.size() - 1)), shape).ok());
 }
 
 TEST(ExtentCopiesTest, TheLargestPageIsAnItem) {
   CopyPage page;
   for (unsigned place = 0; place < kMaxPlaces; ++place) page.set(place, {place, 1, 1});
-  EXPECT_EQ(page.encode().size(), 16u + 64 * 40);
+  EXPECT_EQ(page.encode(kZstd).size(), 16u + 64 * 40);
   EXPECT_EQ(page.count(), 64u);
 }
 
@@ -48,7 +48,7 @@ TEST(ExtentCopiesTest, EachCheckIsReportedByItsName) {
   CopyPage page;
   page.set(3, {Address{1, 500}.packed(), 7, 4000});
   page.set(9, {Address{2, 600}.packed(), 8, 5000});
-  const ByteVector good = page.encode();
+  const ByteVector good = page.encode(kZstd);
   const auto with = [&](std::size_t offset, std::uint8_t value, const ExtentTableShape& shape = kZstd) {
     ByteVector bytes = good;
     bytes[offset] = std::byte{value};
@@ -62,10 +62,9 @@ TEST(ExtentCopiesTest, EachCheckIsReportedByItsName) {
   EXPECT_EQ(with(0, 65), "copies.group");
   EXPECT_EQ(with(2, 2), "copies.checksum-type");
   EXPECT_EQ(with(16, 0), "copies.group");
-  EXPECT_EQ(with(16, 12), "copies.group-of-many");
+  EXPECT_EQ(with(16, 12), "copies.length");  // two members, and no checksum
   EXPECT_EQ(with(24, 0), "copies.group");
-  EXPECT_EQ(with(24, 2), "copies.group-of-many");
-  EXPECT_EQ(with(17, 4), "copies.group-of-many");
+  EXPECT_EQ(with(24, 2), "copies.parities");
   EXPECT_EQ(with(38, 64), "copies.copy");
   EXPECT_EQ(with(40, 0), "copies.copy");
   EXPECT_EQ(with(51, 255), "copies.copy");
@@ -78,6 +77,85 @@ TEST(ExtentCopiesTest, EachCheckIsReportedByItsName) {
   backwards.insert(backwards.end(), good.begin() + 16, good.begin() + 56);
   EXPECT_EQ(CopyPage::decode(backwards, kZstd).error().where, "copies.group");
   EXPECT_EQ(CopyPage::decode({}, kZstd).error().where, "copies.length");
+}
+
+TEST(ExtentCopiesTest, EachCheckOfAGroupIsReportedByItsName) {
+  CopyPage page;
+  ParityGroup group;
+  group.members = 0b1100;
+  group.parity = {Address{1, 500}.packed(), 7, 7, 4000, {99}};
+  group.leavers = {{Address{2, 600}.packed(), 6, 6, 3000, {}}};
+  page.add_group(group);
+  const ByteVector good = page.encode(kZstd);
+  ASSERT_EQ(good.size(), 16u + 16 + 2 * 24 + 8);
+  EXPECT_EQ(*CopyPage::decode(good, kZstd), page);
+  const auto with = [&](std::size_t offset, std::uint8_t value, const ExtentTableShape& shape = kZstd) {
+    ByteVector bytes = good;
+    bytes[offset] = std::byte{value};
+    const auto read = CopyPage::decode(bytes, shape);
+    return read.ok() ? std::string() : read.error().where;
+  };
+  EXPECT_EQ(with(16, 0), "copies.group");
+  EXPECT_EQ(with(16, 0xff), "copies.group");  // nine pieces
+  EXPECT_EQ(with(24, 0), "copies.group");
+  EXPECT_EQ(with(24, 2), "copies.parities");
+  EXPECT_EQ(with(25, 2), "copies.length");
+  EXPECT_EQ(with(25, 7), "copies.group");
+  EXPECT_EQ(with(38, 64), "copies.parity");
+  EXPECT_EQ(with(40, 0), "copies.parity");
+  EXPECT_EQ(with(62, 64), "copies.parity");
+  EXPECT_EQ(with(84, 1), "copies.parity");                               // padding
+  EXPECT_EQ(with(16, 0b1100, {MDFS_CODEC_RAW, 4096}), "copies.parity");  // not the bytes of an extent
+}
+
+TEST(ExtentCopiesTest, AMemberThatLeavesStaysAPieceOfItsGroup) {
+  CopyPage page;
+  ParityGroup group;
+  group.members = 0b1100;
+  group.parity = {Address{1, 500}.packed(), 7, 7, 4000, {99}};
+  page.add_group(group);
+  page.leave_group(2, {Address{2, 600}.packed(), 6, 5, 3000, {1}});
+  EXPECT_EQ(page.group_of(2), nullptr);
+  ASSERT_NE(page.group_of(3), nullptr);
+  page.set(2, {Address{3, 10}.packed(), 9, 1000});  // what was written has a copy
+  ExtentPage records(kZstd);
+  records.set(2, {Address{0, 50}.packed(), 9, 9, 1000, {5}});
+  records.set(3, {Address{4, 70}.packed(), 3, 3, 4000, {6}});
+  ItemMap items;
+  constexpr Key key{20, MDFS_KIND_EXTENTS, 5};
+  const auto member = **read_pieces(items, key, records, &page, 3, kBlockSize);
+  EXPECT_TRUE(member.is_protected() && !member.has_copy());
+  EXPECT_EQ(member.others.pieces(), (std::vector<GroupPiece>{{{2, 600, 1}, 3000}, {{1, 500, 1}, 4000}}));
+  EXPECT_EQ(member.other_disks(), 0b110u);
+  EXPECT_EQ(member.disks(), 0b10000u);
+  const auto writer = **read_pieces(items, key, records, &page, 2, kBlockSize);
+  EXPECT_TRUE(writer.has_copy() && !writer.others);
+  const auto parity = page.groups().front().stored_parity(records, kBlockSize);
+  ASSERT_TRUE(parity.has_value());
+  EXPECT_EQ(parity->others.pieces(), (std::vector<GroupPiece>{{{4, 70, 1}, 4000}, {{2, 600, 1}, 3000}}));
+  EXPECT_EQ(page.groups().front().own_runs(kBlockSize).size(), 2u);
+  records.erase(3);
+  EXPECT_FALSE(page.groups().front().stored_parity(records, kBlockSize).has_value());
+}
+
+RC_GTEST_PROP(ParityGroupTest, AnyPieceIsTheSumOfTheOthers, (std::uint64_t seed)) {
+  Samples samples(seed);
+  std::vector<ByteVector> pieces(samples.number(2, 8));
+  std::size_t longest = 0;
+  for (ByteVector& piece : pieces) {
+    piece.resize(samples.number(1, 300));
+    for (std::byte& byte : piece) byte = static_cast<std::byte>(samples.number(0, 255));
+    longest = std::max(longest, piece.size());
+  }
+  ByteVector parity(longest);
+  for (const ByteVector& piece : pieces) add_to_parity(parity, piece);
+  for (std::size_t lost = 0; lost < pieces.size(); ++lost) {
+    ByteVector again = parity;
+    for (std::size_t i = 0; i < pieces.size(); ++i)
+      if (i != lost) add_to_parity(again, pieces[i]);
+    again.resize(pieces[lost].size());
+    RC_ASSERT(again == pieces[lost]);
+  }
 }
 
 // The page of records `kPage`, with a record at place 4.

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <bit>
 #include <set>
 
 #include "format/limits.h"
@@ -235,12 +236,34 @@ ExtentTableShape Samples::table_shape() {
 
 CopyPage Samples::copies(const ExtentTableShape& shape) {
   CopyPage page;
-  for (unsigned place = 0; place < shape.places(); ++place) {
+  // Parities share the room of the copies that their members do not have.
+  const unsigned grouped = shape.places() >= 8 && coin() ? shape.places() / 2 : 0;
+  for (unsigned place = shape.places() - grouped; place < shape.places(); ++place) {
+    if (page.group_of(place) != nullptr || number(0, 3) == 0) continue;
+    ParityGroup group;
+    group.members = std::uint64_t{1} << place;
+    for (unsigned other = place + 1; other < std::min(place + 4, shape.places()); ++other)
+      if (coin() && page.group_of(other) == nullptr) group.members |= std::uint64_t{1} << other;
+    const auto members = static_cast<unsigned>(std::popcount(group.members));
+    for (unsigned i = members == 1 ? 1 : static_cast<unsigned>(number(0, 1)); i > 0; --i)
+      group.leavers.push_back(record_in_one_run(shape));
+    for (ExtentRecord& leaver : group.leavers) leaver.crc32c = {};
+    group.parity = record_in_one_run(shape);
+    page.add_group(std::move(group));
+  }
+  for (unsigned place = 0; place < shape.places() - grouped; ++place) {
     if (place > 0 && coin()) continue;
     const std::uint64_t at = number(0, 9) == 0 ? MDFS_SCATTERED : address().packed();
     page.set(place, {at, number(1, UINT64_MAX), static_cast<std::uint32_t>(number(1, kMaxStoredBytes))});
   }
   return page;
+}
+
+ExtentRecord Samples::record_in_one_run(const ExtentTableShape& shape) {
+  ExtentRecord one = record(shape);
+  if (one.is_scattered()) one.address = address().packed();
+  one.written = one.birth;
+  return one;
 }
 
 ExtentRecord Samples::record(const ExtentTableShape& shape) {

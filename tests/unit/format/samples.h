@@ -53,6 +53,7 @@ class Samples {
   OperationRecord operation();
   ExtentTableShape table_shape();
   CopyPage copies(const ExtentTableShape& shape);
+  ExtentRecord record_in_one_run(const ExtentTableShape& shape);
   ExtentRecord record(const ExtentTableShape& shape);
   Strip strip(const ExtentTableShape& shape, std::uint32_t block_size);
   FileRun run(unsigned cell, unsigned first);

@@ -59,7 +59,7 @@ TEST(VolumeErrorsTest, AfterARebuildNoneIsAskedFor) {
   volume.disks[2].state = 1;
   const auto all = volume_errors(volume);
   EXPECT_FALSE(all.empty());
-  for (const std::string& error : all) EXPECT_EQ(error.find("may have one left"), std::string::npos) << error;
+  for (const std::string& error : all) EXPECT_EQ(error.find("may not survive"), std::string::npos) << error;
 }
 
 TEST(VolumeErrorsTest, ATruncatedDiskIsNamedWithItsSmallestSize) {

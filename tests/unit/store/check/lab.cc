@@ -279,10 +279,49 @@ void Lab::protect_image() {
       if (scattered)
         t.put({kImage, MDFS_KIND_PARITY_RUNS, place}, format::encode_extent_runs({{run.disk, run.block, 1}}));
     }
-    t.put(kCopies, page.encode());
+    t.put(kCopies, page.encode({MDFS_CODEC_RAW, 4096}));
     auto inode = *format::decode_inode(**t.get(inode_key(kImage)));
     inode.set_copies(true);
     inode.stored_bytes *= 2;
+    t.put(inode_key(kImage), format::encode(inode));
+  });
+}
+
+void Lab::group_image() {
+  protect([&](Store& store, Transaction& t) {
+    const format::ExtentTableShape shape{MDFS_CODEC_RAW, 4096};
+    const auto parity_of = [](unsigned a, unsigned b) {
+      ByteVector sum = value_of(kBlock, 100 + a);
+      format::add_to_parity(sum, value_of(kBlock, 100 + b));
+      return sum;
+    };
+    const auto piece = [&](std::uint16_t disk, const ByteVector& bytes, Run& run) {
+      run = store_data(store, t, disk, bytes);
+      return format::ExtentRecord{run.address().packed(), t.generation(), t.generation(), kBlock, {crc32c(bytes)}};
+    };
+    Run other_parity, new_run, copy;
+    format::CopyPage page;
+    format::ParityGroup group;
+    group.members = 0b11;
+    group.parity = piece(2, parity_of(0, 1), parity_run);
+    page.add_group(group);
+    // The second group was made of places 8 and 9; place 9 is something else now.
+    auto records = *format::ExtentPage::decode(**t.get({kImage, MDFS_KIND_EXTENTS, 0}), shape);
+    group.members = 1u << 8;
+    group.parity = piece(1, parity_of(8, 9), other_parity);
+    group.leavers = {*records.get(9)};
+    group.leavers.front().crc32c = {};
+    leaver_run = {format::Address::unpack(records.get(9)->address).disk,
+                  format::Address::unpack(records.get(9)->address).block, 1};
+    page.add_group(group);
+    records.set(9, piece(0, value_of(kBlock, 200), new_run));
+    t.put({kImage, MDFS_KIND_EXTENTS, 0}, records.encode());
+    (void)piece(2, value_of(kBlock, 200), copy);
+    page.set(9, {copy.address().packed(), t.generation(), kBlock});
+    t.put(kCopies, page.encode(shape));
+    auto inode = *format::decode_inode(**t.get(inode_key(kImage)));
+    inode.set_parity(2);
+    inode.stored_bytes += 4 * kBlock;
     t.put(inode_key(kImage), format::encode(inode));
   });
 }
@@ -335,7 +374,7 @@ format::CopyPage Lab::copies() {
 void Lab::edit_copies(const std::function<void(format::CopyPage&)>& how) {
   format::CopyPage page = copies();
   how(page);
-  change([&](Transaction& t) { t.put(kCopies, page.encode()); });
+  change([&](Transaction& t) { t.put(kCopies, page.encode({MDFS_CODEC_RAW, 4096})); });
 }
 
 void Lab::edit_inode(std::uint64_t number, const std::function<void(format::Inode&)>& how) {

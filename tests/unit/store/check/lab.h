@@ -53,6 +53,9 @@ class Lab {
 
   // Gives each extent of the image a copy on the disk behind its own; that of the last one has its run in an item.
   void protect_image();
+  // Gives the extents parities: places 0 and 1 on disk 2, 8 and 9 on disk 1. Place 9 of the second group has been
+  // written anew, and has a copy.
+  void group_image();
   static constexpr Key kCopies{kImage, MDFS_KIND_PARITY, 0};
   format::CopyPage copies();
   void edit_copies(const std::function<void(format::CopyPage&)>& how);
@@ -78,6 +81,7 @@ class Lab {
   Disks disks;
   Run cells_run, extent_run;
   Run copy_run;                     // of that extent of the image
+  Run parity_run, leaver_run;       // of its group, and what left the other one
   std::vector<Run> cell_copy_runs;  // of the file with cells
   format::Runs movie_runs;          // of the scattered extent
   Key movie_runs_key;
