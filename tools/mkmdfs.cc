@@ -19,6 +19,8 @@
 #include "device/open.h"
 #include "device/probe.h"
 #include "device/same_disk.h"
+#include "format/parity_group.h"
+#include "geometry/parity_box.h"
 #include "store/format_volume.h"
 #include "support/cluster_options.h"
 #include "support/command.h"
@@ -121,9 +123,9 @@ Status refuse_contents(const std::string& path) {
   return {Errc::kExists, fmt::format("{}: holds {}; give --force to overwrite it", path, *found)};
 }
 
-// As the volume chooses it when it is mounted: so that a lost disk is rebuilt at the same width.
 unsigned width_of(const Options& options) {
-  return options.width.value_or(options.disks.size() - options.metadata.size() >= 6 ? 4 : 2);
+  const std::size_t data_disks = options.disks.size() - options.metadata.size();
+  return options.width.value_or(std::max(2u, geometry::usual_parity_width(data_disks)));
 }
 
 std::string json_text(const Options& options, const store::FormattedVolume& volume, const DiskWeights& weights) {
@@ -203,7 +205,7 @@ Status make_volume(Options options) {
   if (options.width && options.parity == 0) return {Errc::kUsage, "--width is of --parity"};
   if (options.parity > 0) {
     const unsigned width = width_of(options);
-    if (width != 2 && width != 4 && width != 8)
+    if (width < 2 || !format::is_group_width(width))
       return {Errc::kUsage, fmt::format("--width {}: must be 2, 4 or 8", width)};
     if (data_disks <= width)
       return {Errc::kUsage, fmt::format("--parity 1 --width {}: needs {} disks for data or more, not {}", width,

@@ -293,11 +293,9 @@ Result<std::vector<geometry::Coord>> Engine::find_unprotected(OpenObject& object
 
 // What cannot be repaired now is found by its next reader.
 Result<RelocationOutcome> Engine::repair_damaged(OpenObject& object, const Pace& pace) {
-  ProtectRequest request;
+  ProtectRequest request = ProtectRequest::wanted_by(object);
   for (const std::uint64_t extent : parts_->core.relocations.take_damaged(object.number))
     request.extents.push_back(object.extent_coord(extent));
-  request.copies = object.wants_copies.load(std::memory_order_relaxed);
-  request.width = object.group_members.load(std::memory_order_relaxed);
   request.verifies = true;
   request.pace = pace;
   MDFS_TRY_ASSIGN(const ProtectOutcome outcome, parts_->protector.run(object, request));
@@ -313,9 +311,7 @@ Result<RelocationOutcome> Engine::repair_damaged(OpenObject& object, const Pace&
 // Extents that were written since their parities were made, from the first page on that has some.
 Result<RelocationOutcome> Engine::form_groups(OpenObject& object, const Pace& pace) {
   RelocationQueue& queue = parts_->core.relocations;
-  ProtectRequest request;
-  request.copies = object.wants_copies.load(std::memory_order_relaxed);
-  request.width = object.group_members.load(std::memory_order_relaxed);
+  ProtectRequest request = ProtectRequest::wanted_by(object);
   request.pace = pace;
   RelocationOutcome formed;
   while (const std::optional<UngroupedPage> first = queue.take_ungrouped(object.number)) {

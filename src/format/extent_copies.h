@@ -90,8 +90,7 @@ Result<bool> read_copy(Items& items, const Key& key, const CopyPage& page, unsig
   const std::uint64_t blocks = ceil_div(copy->stored_bytes, block_size);
   extent.copy_has_runs_item = copy->is_scattered();
   if (!extent.copy_has_runs_item) {
-    const Address first = Address::unpack(copy->address);
-    extent.copy = {{first.disk, first.block, static_cast<std::uint32_t>(blocks)}};
+    extent.copy = {run_at(copy->address, copy->stored_bytes, block_size)};
     return true;
   }
   MDFS_TRY_ASSIGN(const std::optional<ByteVector> runs, items.get(copy_runs_key(key, place)));

@@ -28,6 +28,11 @@ Status check_record(ConstBytes record, const ExtentTableShape& shape) {
 
 }  // namespace
 
+Run run_at(std::uint64_t address, std::uint64_t stored_bytes, std::uint32_t block_size) {
+  const Address first = Address::unpack(address);
+  return {first.disk, first.block, static_cast<std::uint32_t>(ceil_div(stored_bytes, std::uint64_t{block_size}))};
+}
+
 unsigned ExtentTableShape::checksums() const {
   return codec == MDFS_CODEC_RAW ? static_cast<unsigned>(ceil_div(extent_bytes, MDFS_SUB_BLOCK)) : 1;
 }
@@ -42,9 +47,7 @@ unsigned ExtentTableShape::places() const {
 
 StoredExtent ExtentRecord::stored(const ExtentTableShape& shape, std::uint32_t block_size) const {
   StoredExtent extent;
-  const Address first = Address::unpack(address);
-  const auto blocks = static_cast<std::uint32_t>(ceil_div(stored_bytes, block_size));
-  if (!is_scattered()) extent.runs = {{first.disk, first.block, blocks}};
+  if (!is_scattered()) extent.runs = {run_at(address, stored_bytes, block_size)};
   extent.has_runs_item = is_scattered();
   extent.birth = birth;
   extent.written = written;
@@ -86,9 +89,7 @@ std::optional<GroupPiece> ExtentPage::piece(unsigned place, std::uint32_t block_
   const auto address = MDFS_GET(bytes, 0, mdfs_extent_record, address);
   if (address == MDFS_SCATTERED) return std::nullopt;
   const auto stored_bytes = MDFS_GET(bytes, 0, mdfs_extent_record, stored_bytes);
-  const Address first = Address::unpack(address);
-  return GroupPiece{{first.disk, first.block, static_cast<std::uint32_t>(ceil_div(stored_bytes, block_size))},
-                    stored_bytes};
+  return GroupPiece{run_at(address, stored_bytes, block_size), stored_bytes};
 }
 
 void ExtentPage::set(unsigned place, const ExtentRecord& record) {

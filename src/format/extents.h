@@ -23,6 +23,9 @@ inline constexpr unsigned kMaxPlaces = 64;
 // A zstd frame of MDFS_MAX_EXTENT bytes that do not shrink stays well below this.
 inline constexpr std::uint32_t kMaxStoredBytes = 2 * MDFS_MAX_EXTENT;
 
+// The blocks of stored bytes that lie in one run from a packed address on.
+Run run_at(std::uint64_t address, std::uint64_t stored_bytes, std::uint32_t block_size);
+
 // The common properties of all records of an image.
 struct ExtentTableShape {
   std::uint8_t codec = MDFS_CODEC_ZSTD;

@@ -4,16 +4,15 @@
 
 #include <sys/stat.h>
 
-#include <bit>
-
 #include "format/fields.h"
+#include "format/parity_group.h"
 
 namespace mdfs::format {
 namespace {
 
 constexpr std::uint64_t kKnownFlags = MDFS_INODE_IMAGE | MDFS_INODE_INLINE | MDFS_INODE_LEVEL;
 constexpr std::uint32_t kModeBits = S_IFMT | 07777;
-constexpr unsigned kMostLostDisks = 2, kMostGroupMembers = 8;
+constexpr unsigned kMostLostDisks = 2;
 
 bool known_type(std::uint32_t mode) {
   switch (mode & S_IFMT) {
@@ -43,8 +42,7 @@ Status check(const Inode& inode) {
   MDFS_FORMAT_REQUIRE(inode.is_directory() || inode.entries == 0, "inode.entries");
   MDFS_FORMAT_REQUIRE(inode.protection <= kMostLostDisks, "inode.protection");
   MDFS_FORMAT_REQUIRE((inode.protection == 0) == (inode.group_members == 0), "inode.protection");
-  MDFS_FORMAT_REQUIRE(inode.group_members == 0 || std::has_single_bit(inode.group_members), "inode.protection");
-  MDFS_FORMAT_REQUIRE(inode.group_members <= kMostGroupMembers, "inode.protection");
+  MDFS_FORMAT_REQUIRE(inode.group_members == 0 || is_group_width(inode.group_members), "inode.protection");
   MDFS_FORMAT_REQUIRE(inode.protection == 0 || inode.is_regular() || inode.is_directory(), "inode.protection");
   MDFS_FORMAT_REQUIRE(inode.spare_disks <= MDFS_MAX_DISKS - 2, "inode.spare-disks");
   MDFS_FORMAT_REQUIRE(inode.spare_disks == 0 || inode.is_directory(), "inode.spare-disks");

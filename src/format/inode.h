@@ -51,11 +51,10 @@ struct Inode {
   bool has_copies() const { return protection == 1; }
   // Extents of an image that are to share one parity in place of their copies; 1: none do.
   std::uint8_t group_width() const { return has_copies() && group_members > 1 ? group_members : std::uint8_t{1}; }
-  void set_copies(bool wanted) { protection = group_members = wanted ? 1 : 0; }
-  // 1: copies, 2, 4 or 8.
-  void set_parity(std::uint8_t width) {
-    protection = 1;
-    group_members = width;
+  // `width`: 1, or extents that are to share a parity (is_group_width()).
+  void set_copies(bool wanted, unsigned width = 1) {
+    protection = wanted ? 1 : 0;
+    group_members = wanted ? static_cast<std::uint8_t>(width) : 0;
   }
   // The d_type of the entries of this inode.
   std::uint8_t entry_type() const { return static_cast<std::uint8_t>((mode >> 12) & 15); }

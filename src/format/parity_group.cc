@@ -37,9 +37,7 @@ std::size_t checksum_bytes(const ExtentTableShape& shape) {
 }
 
 GroupPiece piece_of(const ExtentRecord& record, std::uint32_t block_size) {
-  const Address first = Address::unpack(record.address);
-  return {{first.disk, first.block, static_cast<std::uint32_t>(ceil_div(record.stored_bytes, block_size))},
-          record.stored_bytes};
+  return {run_at(record.address, record.stored_bytes, block_size), record.stored_bytes};
 }
 
 }  // namespace

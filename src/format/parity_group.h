@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -15,6 +16,10 @@ namespace mdfs::format {
 
 // Members and leavers of one group.
 inline constexpr unsigned kMostGroupPieces = 8;
+// Members that a group may be asked to have: 1 (a copy), 2, 4 or 8.
+inline constexpr bool is_group_width(unsigned members) {
+  return members <= kMostGroupPieces && std::has_single_bit(members);
+}
 
 // One group, with several members or with leavers. All pieces are contiguous.
 struct ParityGroup {

@@ -57,6 +57,13 @@ std::uint64_t StoredExtent::disks_of(const Runs& runs) {
 
 std::uint64_t StoredExtent::disks() const { return disks_of(runs) | disks_of(copy); }
 
+bool StoredExtent::pieces_are_apart() const {
+  std::uint64_t seen = disks_of(runs);
+  const auto is_apart = [&](std::uint64_t disks) { return (std::exchange(seen, seen | disks) & disks) == 0; };
+  return is_apart(disks_of(copy)) && std::all_of(others.pieces().begin(), others.pieces().end(),
+                                                 [&](const auto& piece) { return is_apart(disks_of({piece.run})); });
+}
+
 StoredExtent StoredExtent::by_copy() const {
   MDFS_CHECK(has_copy());
   StoredExtent other = *this;

@@ -85,6 +85,8 @@ struct StoredExtent {
   // Bit i: disk i has some of the blocks, or all. Disks from MDFS_MAX_DISKS on, which only damage can name, are left
   // out.
   std::uint64_t disks() const;
+  // No two pieces have blocks on one disk.
+  bool pieces_are_apart() const;
   // Those of the copy, or of the other pieces of the group: where these bytes may not lie.
   std::uint64_t other_disks() const { return disks_of(copy) | others.disks(); }
   static std::uint64_t disks_of(const Runs& runs);

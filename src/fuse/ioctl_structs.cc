@@ -15,6 +15,7 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "codec/codec_table.h"
+#include "format/parity_group.h"
 #include "geometry/default_extent.h"
 
 namespace mdfs::fuse {
@@ -396,10 +397,9 @@ mdfs_ioc_levels to_ioc_levels(const volume::LevelsInfo& info) {
 Status check_protection_request(const mdfs_ioc_protection& in) {
   if (in.struct_bytes != sizeof in) return bad("struct_bytes");
   if (in.action > MDFS_IOC_PROTECTION_SET) return bad("action");
-  const bool sets = in.action == MDFS_IOC_PROTECTION_SET;
-  if (sets ? in.copies != 1 && in.copies != 2 : in.copies != 0) return bad("copies");
+  if (in.action == MDFS_IOC_PROTECTION_SET ? in.copies != 1 && in.copies != 2 : in.copies != 0) return bad("copies");
   const std::uint32_t groups = in.group_members;
-  const bool is_known = groups <= 2 || groups == 4 || groups == 8 || groups == MDFS_IOC_PROTECTION_USUAL_GROUPS;
+  const bool is_known = groups == 0 || format::is_group_width(groups) || groups == MDFS_IOC_PROTECTION_USUAL_GROUPS;
   if (!is_known || (groups > 1 && in.copies != 2)) return bad("group_members");
   mdfs_ioc_protection plain{};
   plain.group_members = groups;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -10,6 +11,10 @@
 #include "geometry/page.h"
 
 namespace mdfs::geometry {
+
+// Extents that share a parity where none says otherwise, so that a lost disk is rebuilt at the same width if that can
+// be: 4 or 2; 1: too few disks for data for a parity.
+inline constexpr unsigned usual_parity_width(std::size_t disks) { return disks >= 6 ? 4 : disks >= 3 ? 2 : 1; }
 
 // The sides of the boxes of `width` extents (a power of two, else abort), slowest axis first: as square as can be along
 // the two fastest axes, so that a window touches few groups, and an appended slab touches none before it. Where the

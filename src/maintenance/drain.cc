@@ -209,9 +209,7 @@ Status Drain::look_at(OperationRun& run, const ObjectPart& part) {
 // Groups that keep blocks of former members are made anew without them.
 Status Drain::form_groups(Ino object) {
   MDFS_TRY_ASSIGN(const auto open, volume_.open_object(object));
-  engine::ProtectRequest request;
-  request.copies = open->wants_copies.load(std::memory_order_relaxed);
-  request.width = open->group_members.load(std::memory_order_relaxed);
+  engine::ProtectRequest request = engine::ProtectRequest::wanted_by(*open);
   for (std::uint64_t page = 0; page != UINT64_MAX;) {
     MDFS_TRY_ASSIGN(request.extents, volume_.engine().find_unprotected(*open, request, page, kExtentsAtOnce));
     if (request.extents.empty()) continue;
@@ -309,11 +307,9 @@ Status Drain::regroup(const OperationRun& run, Ino object, engine::MoveOutcome& 
   const auto open = volume_.open_object(object);
   if (!open.ok() && open.error().code == Errc::kNotFound) return {};
   MDFS_TRY(open);
-  if ((*open)->group_members.load(std::memory_order_relaxed) <= 1) return {};
-  engine::ProtectRequest request;
+  engine::ProtectRequest request = engine::ProtectRequest::wanted_by(**open);
+  if (request.width <= 1) return {};
   request.extents = outcome.no_room;
-  request.copies = (*open)->wants_copies.load(std::memory_order_relaxed);
-  request.width = (*open)->group_members.load(std::memory_order_relaxed);
   request.left_disks = std::uint64_t{1} << disk(run);
   const auto grouped = volume_.engine().protect(**open, request);
   if (!grouped.ok() && grouped.error().code == Errc::kNoSpace) return {};

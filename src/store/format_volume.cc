@@ -101,7 +101,7 @@ AlignedBuffer root_node(const std::vector<NewDisk>& disks, std::vector<format::A
   inode.links = 2;
   inode.atime_ns = inode.mtime_ns = inode.ctime_ns = inode.btime_ns = disks.front().label.created_ns;
   inode.parent = MDFS_OBJECT_ROOT_DIRECTORY;
-  if (options.copies) inode.set_parity(options.group_members);
+  inode.set_copies(options.copies, options.group_members);
   inode.spare_disks = static_cast<std::uint8_t>(options.spare_disks);
   format::Node node;
   node.volume_uuid = disks.front().label.volume_uuid;

@@ -2,26 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <bit>
-
 #include "engine/open_object.h"
 #include "format/extents.h"
 #include "format/parity_group.h"
+#include "geometry/parity_box.h"
 #include "volume/operations.h"
 #include "volume/volume_impl.h"
 
 namespace mdfs::volume {
 
-// So that a lost disk is rebuilt at the same width.
-unsigned VolumeImpl::usual_group_members() const {
-  const unsigned disks = store_->data_disks();
-  return disks >= 6 ? 4 : disks >= 3 ? 2 : 1;
-}
+unsigned VolumeImpl::usual_group_members() const { return geometry::usual_parity_width(store_->data_disks()); }
 
 // The writers of an open image follow before the inode does: a copy too many does no harm.
 Status VolumeImpl::set_protection(Ino ino, const WantedProtection& wanted) {
   MDFS_TRY(check_writable());
-  if (!std::has_single_bit(wanted.group_members) || wanted.group_members > format::kMostGroupPieces)
+  if (!format::is_group_width(wanted.group_members))
     return {Errc::kInvalidArgument, fmt::format("groups of {} extents, not 1, 2, 4 or 8", wanted.group_members)};
   const unsigned disks = store_->data_disks();
   if (wanted.copies && disks < 2)
@@ -43,8 +38,7 @@ Status VolumeImpl::set_protection(Ino ino, const WantedProtection& wanted) {
   }
   const Status changed = change(store::Purpose::kNormal, [&](Change& change) -> Status {
     MDFS_TRY_ASSIGN(format::Inode inode, read_inode(change.transaction, ino));
-    inode.set_copies(wanted.copies);
-    if (wanted.copies) inode.set_parity(static_cast<std::uint8_t>(wanted.group_members));
+    inode.set_copies(wanted.copies, wanted.group_members);
     inode.ctime_ns = change.now_ns;
     put_inode(change.transaction, ino, inode);
     return {};
@@ -89,12 +83,10 @@ Result<Protection> VolumeImpl::protection(Ino ino, const engine::Stop& stop) {
 Result<bool> VolumeImpl::repair_copies(Ino object, std::uint64_t number) {
   const Pin pin = table_.pin(object);
   MDFS_TRY_ASSIGN(const ObjectUse use, open_objects_.use(*pin));
-  engine::ProtectRequest request;
+  engine::ProtectRequest request = engine::ProtectRequest::wanted_by(*use);
   request.extents = {(*use).is_image() ? (*use).extent_of({number / format::kMaxPlaces,
                                                            static_cast<unsigned>(number % format::kMaxPlaces)})
                                        : (*use).extent_coord(number)};
-  request.copies = (*use).wants_copies.load(std::memory_order_relaxed);
-  request.width = (*use).group_members.load(std::memory_order_relaxed);
   request.verifies = true;
   MDFS_TRY_ASSIGN(const engine::ProtectOutcome outcome, engine_->protect(*use, request));
   if (outcome.repaired > 0 || !outcome.damaged.empty() || !(*use).may_have_strips) return outcome.repaired > 0;

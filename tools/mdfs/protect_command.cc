@@ -174,7 +174,7 @@ Status outcome_of_paths(const std::vector<Protected>& all, const Setting& settin
   return {};
 }
 
-// Does the volume have what it already is?
+// Is the file protected like that already?
 bool is_so(const mdfs_ioc_protection& now, const Setting& setting) {
   if (now.copies != setting.copies) return false;
   if (now.is_image == 0 && now.is_directory == 0) return true;  // parity is of images

@@ -159,8 +159,7 @@ void LoadOperation::finish(Fetch& fetch) {
     return;
   }
 
-  const bool has_copy = fetch.extent.record.is_protected() || fetch.cell.has_copies() || fetch.extent.has_copied_part();
-  if (fetch.found_damage && has_copy && fetch.kept == nullptr && !core_.store.read_only())
+  if (fetch.found_damage && has_choice(fetch) && fetch.kept == nullptr && !core_.store.read_only())
     core_.relocations.note_damaged(object_.number, fetch.block->key.index);
   BufferRef buffer;
   {

@@ -82,9 +82,8 @@ std::vector<Want> wants_of(const OpenObject& object, Cache& cache, const Transfe
 std::size_t load_bytes(const Core& core, const OpenObject& object) {
   std::size_t beside = object.may_have_strips ? object.capacity_bytes : 0;
   // Of an absent disk extents are made from the other pieces of their groups.
-  if (core.absent_disks.load(std::memory_order_relaxed) != 0 &&
-      object.group_members.load(std::memory_order_relaxed) > 1)
-    beside += std::size_t{object.capacity_bytes} * object.group_members.load(std::memory_order_relaxed);
+  const std::size_t members = object.group_members.load(std::memory_order_relaxed);
+  if (members > 1 && core.absent_disks.load(std::memory_order_relaxed) != 0) beside += members * object.capacity_bytes;
   return beside +
          (object.is_raw() || !object.is_image() ? object.capacity_bytes : 2 * std::size_t{object.capacity_bytes});
 }

@@ -69,14 +69,9 @@ Result<GroupUnit> GroupPlanner::look_up(const OpenObject& object, std::uint64_t 
   for (std::size_t i = 0; i < unit.groups.size(); ++i) {
     const auto parity = unit.groups[i].stored_parity(*known.page, object.block_size);
     if (!parity) return Error{Errc::kCorrupt, fmt::format("copies.group: object {}, page {}", object.number, page)};
-    // Two pieces on one disk, or what is left of a member that was written anew.
-    std::uint64_t seen = StoredExtent::disks_of(parity->runs);
-    bool bad = (seen & gone) != 0 || !unit.groups[i].leavers.empty();
-    for (const format::GroupPiece& piece : parity->others.pieces()) {
-      bad = bad || (seen & StoredExtent::disks_of({piece.run})) != 0;
-      seen |= StoredExtent::disks_of({piece.run});
-    }
-    if (bad) unit.bad_parities |= place_bit(static_cast<unsigned>(i));
+    const bool is_gone = (StoredExtent::disks_of(parity->runs) & gone) != 0;
+    if (is_gone || !unit.groups[i].leavers.empty() || !parity->pieces_are_apart())
+      unit.bad_parities |= place_bit(static_cast<unsigned>(i));
   }
   for (GroupExtent& extent : unit.extents) {
     const std::uint64_t first = StoredExtent::disks_of(extent.from.runs),

@@ -70,11 +70,7 @@ Result<ProtectOutcome> GroupProtector::run(OpenObject& object, const ProtectRequ
 
 Status GroupProtector::run_batch(OpenObject& object, Job& job) {
   std::uint64_t bytes = 0;
-  for (const GroupUnit& unit : job.units) bytes += 2 * unit.bytes(object.block_size);  // with parities
-  for (const GroupUnit& unit : job.units)
-    for (const GroupExtent& extent : unit.extents)
-      if (extent.makes_first)
-        bytes += extent.from.others.pieces().size() * extent.from.piece_blocks() * object.block_size;
+  for (const GroupUnit& unit : job.units) bytes += unit.memory_bytes(object.block_size);
   const ByteBudget::Share share = core_.loads.wait_for(bytes);
   Status status = read(object, job);
   if (status.ok()) status = write(object, job);
@@ -193,7 +189,7 @@ void GroupProtector::sum_up(const OpenObject& object, GroupUnit& unit) {
   for (NewParity& parity : unit.parities) {
     StoredExtent& stored = parity.parity;
     for (const GroupExtent& extent : unit.extents)
-      if ((parity.members & place_bit(extent.place)) != 0) {
+      if (parity.has(extent.place)) {
         stored.stored_bytes = std::max(stored.stored_bytes, extent.from.stored_bytes);
         stored.part_bytes = extent.from.part_bytes;
       }
@@ -201,7 +197,7 @@ void GroupProtector::sum_up(const OpenObject& object, GroupUnit& unit) {
     parity.bytes = core_.cache.acquire(align_up(stored.stored_bytes, object.block_size), Use::kBrief);
     std::memset(parity.bytes.data(), 0, parity.bytes.size());
     for (const GroupExtent& extent : unit.extents)
-      if ((parity.members & place_bit(extent.place)) != 0)
+      if (parity.has(extent.place))
         format::add_to_parity(parity.bytes.bytes(), ConstBytes(extent.bytes.bytes()).first(extent.from.stored_bytes));
     for (std::uint32_t begin = 0; begin < stored.stored_bytes; begin += stored.part_bytes) {
       const std::uint32_t length = std::min(stored.part_bytes, stored.stored_bytes - begin);
@@ -215,7 +211,7 @@ bool GroupProtector::place(const OpenObject& object, Job& job, GroupUnit& unit) 
   const std::vector<std::uint64_t> free_blocks = core_.store.free_of_disks();
   const auto members_of = [&](unsigned place) {
     for (const NewParity& parity : unit.parities)
-      if ((parity.members & place_bit(place)) != 0) return parity.members;
+      if (parity.has(place)) return parity.members;
     for (const format::ParityGroup& group : unit.groups)
       if (group.has(place) && (unit.dissolved & place_bit(place)) == 0) return group.members;
     return place_bit(place);
@@ -225,8 +221,7 @@ bool GroupProtector::place(const OpenObject& object, Job& job, GroupUnit& unit) 
     std::uint64_t disks = 0;
     const std::uint64_t members = members_of(extent.place);
     for (const GroupExtent& other : unit.extents)
-      if (other.place != extent.place && (members & place_bit(other.place)) != 0)
-        disks |= other.first.empty() ? other.disks_then() : StoredExtent::disks_of(other.first);
+      if (other.place != extent.place && (members & place_bit(other.place)) != 0) disks |= other.disks_then();
     for (const format::ParityGroup& group : unit.groups)
       if (group.has(extent.place) && (unit.dissolved & place_bit(extent.place)) == 0)
         disks |= std::uint64_t{1} << format::Address::unpack(group.parity.address).disk;
@@ -247,7 +242,7 @@ bool GroupProtector::place(const OpenObject& object, Job& job, GroupUnit& unit) 
   piece.where.owner = object.number | kCopyOwner;
   for (GroupExtent& extent : unit.extents) {
     if (!extent.makes_copy) continue;
-    piece.taken = job.gone | StoredExtent::disks_of(extent.makes_first ? extent.first : extent.runs_now());
+    piece.taken = job.gone | extent.disks_then();
     piece.blocks = extent.from.piece_blocks();
     piece.contiguous = false;
     piece.where.disk = object.disk_for_copy(extent.coord, piece.blocks, piece.taken, free_blocks);
@@ -257,9 +252,9 @@ bool GroupProtector::place(const OpenObject& object, Job& job, GroupUnit& unit) 
     piece.taken = job.gone;
     const GroupExtent* lowest = nullptr;
     for (const GroupExtent& extent : unit.extents) {
-      if ((parity.members & place_bit(extent.place)) == 0) continue;
+      if (!parity.has(extent.place)) continue;
       lowest = lowest == nullptr ? &extent : lowest;
-      piece.taken |= StoredExtent::disks_of(extent.makes_first ? extent.first : extent.runs_now());
+      piece.taken |= extent.disks_then();
     }
     piece.blocks = parity.bytes.size() / object.block_size;
     piece.contiguous = true;

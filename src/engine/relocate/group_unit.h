@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -11,7 +10,6 @@
 #include "format/parity_group.h"
 #include "format/stored_extent.h"
 #include "geometry/geometry.h"
-#include "store/store.h"
 
 namespace mdfs::engine {
 
@@ -33,9 +31,10 @@ struct GroupExtent {
   format::Runs first, copy;  // new ones
 
   const format::Runs& runs_now() const { return by_copy ? from.copy : from.runs; }
-  // Where the first piece will be, before it is allocated.
+  // Where the first piece will be: before it is allocated, where it should be.
   std::uint64_t disks_then() const {
-    return makes_first ? std::uint64_t{1} << disk : StoredExtent::disks_of(runs_now());
+    if (!makes_first) return StoredExtent::disks_of(runs_now());
+    return first.empty() ? std::uint64_t{1} << disk : StoredExtent::disks_of(first);
   }
 };
 
@@ -43,6 +42,8 @@ struct NewParity {
   std::uint64_t members = 0;  // places
   BufferRef bytes;
   StoredExtent parity;
+
+  bool has(unsigned place) const { return (members & place_bit(place)) != 0; }
 };
 
 struct GroupUnit {
@@ -56,12 +57,16 @@ struct GroupUnit {
   std::size_t planned_pieces = 0;  // copies and parities
   State state = State::kOpen;
 
-  GroupExtent& at(unsigned place) {
-    return *std::find_if(extents.begin(), extents.end(), [&](const GroupExtent& one) { return one.place == place; });
-  }
   std::uint64_t bytes(std::uint32_t block_size) const {
     std::uint64_t sum = 0;
     for (const GroupExtent& extent : extents) sum += extent.needs_bytes ? extent.from.piece_blocks() * block_size : 0;
+    return sum;
+  }
+  // With parities, and the other pieces of what is made from them.
+  std::uint64_t memory_bytes(std::uint32_t block_size) const {
+    std::uint64_t sum = 2 * bytes(block_size);
+    for (const GroupExtent& extent : extents)
+      if (extent.makes_first) sum += extent.from.others.pieces().size() * extent.from.piece_blocks() * block_size;
     return sum;
   }
   std::vector<format::Runs*> new_runs() {

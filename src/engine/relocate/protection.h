@@ -12,7 +12,12 @@
 
 namespace mdfs::engine {
 
+class OpenObject;
+
 struct ProtectRequest {
+  // What the object should have, of no extents yet.
+  static ProtectRequest wanted_by(const OpenObject& object);
+
   // Each once; holes are skipped. Of a file: cells, as in OpenObject::extent_coord().
   std::vector<geometry::Coord> extents;
   // False: no extent keeps a second piece.

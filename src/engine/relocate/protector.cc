@@ -45,6 +45,13 @@ struct Protector::Part {
 
 struct Protector::Job : ProtectJob<Part> {};
 
+ProtectRequest ProtectRequest::wanted_by(const OpenObject& object) {
+  ProtectRequest request;
+  request.copies = object.wants_copies.load(std::memory_order_relaxed);
+  request.width = object.group_members.load(std::memory_order_relaxed);
+  return request;
+}
+
 ProtectOutcome& ProtectOutcome::operator+=(ProtectOutcome&& other) {
   made += other.made;
   repaired += other.repaired;

@@ -238,7 +238,7 @@ void Publisher::put_record(Page& page, const geometry::PagePlace& place, const S
   const auto birth_of = [&](const format::Runs& piece) {
     if (piece == old.runs) return old.birth;
     if (piece == old.copy) return old.copy_birth;
-    if (extent.others) return transaction_.generation();  // add_members() follows
+    if (extent.others) return transaction_.generation();  // add_member() follows
     const std::uint64_t others = StoredExtent::disks_of(&piece == &extent.runs ? extent.copy : extent.runs);
     for (const store::Run& run : piece) add(run, others);
     return transaction_.generation();
@@ -292,12 +292,26 @@ void Publisher::free_group(Page& page, unsigned place) {
   copies_to_change(page).erase_group(place);
 }
 
+void Publisher::free_groups(Page& page, std::uint64_t places) {
+  for (unsigned place = 0; place < format::kMaxPlaces; ++place)
+    if ((places >> place & 1) != 0 && page.copies != nullptr && page.copies->group_of(place) != nullptr)
+      free_group(page, place);
+}
+
 Status Publisher::dissolve_groups(std::uint64_t number, std::uint64_t places) {
   MDFS_TRY_ASSIGN(Page* const page, get_page(number));
-  for (unsigned place = 0; place < format::kMaxPlaces; ++place)
-    if ((places >> place & 1) != 0 && page->copies != nullptr && page->copies->group_of(place) != nullptr)
-      free_group(*page, place);
+  free_groups(*page, places);
   put_page(number, *page);
+  return {};
+}
+
+Status Publisher::put_group(std::uint64_t number, Page& page, format::ParityGroup group) {
+  group.parity.birth = group.parity.written = transaction_.generation();
+  const auto stored = group.stored_parity(*page.page, object_.block_size);
+  if (!stored) return {Errc::kBusy, "a member of a parity group lies scattered"};
+  add(stored->first(), stored->others.disks());
+  copies_to_change(page).add_group(std::move(group));
+  put_page(number, page);
   return {};
 }
 
@@ -307,13 +321,7 @@ Status Publisher::add_group(std::uint64_t number, std::uint64_t members, const S
   format::ParityGroup group;
   group.members = members;
   group.parity = format::ExtentRecord::of(parity);
-  group.parity.birth = group.parity.written = transaction_.generation();
-  const auto stored = group.stored_parity(*page->page, object_.block_size);
-  if (!stored) return {Errc::kBusy, "a member of a parity group lies scattered"};
-  add(parity.first(), stored->others.disks());
-  copies_to_change(*page).add_group(std::move(group));
-  put_page(number, *page);
-  return {};
+  return put_group(number, *page, std::move(group));
 }
 
 Status Publisher::move_parity(const geometry::PagePlace& place, const format::Runs& to) {
@@ -321,15 +329,9 @@ Status Publisher::move_parity(const geometry::PagePlace& place, const format::Ru
   MDFS_CHECK(to.size() == 1 && page->copies != nullptr && page->copies->group_of(place.place) != nullptr);
   format::ParityGroup group = *page->copies->group_of(place.place);
   for (const store::Run& run : group.parity.stored(object_.table, object_.block_size).runs) remove(run);
-  group.parity.address = to.front().address().packed();
-  group.parity.birth = group.parity.written = transaction_.generation();
-  const auto stored = group.stored_parity(*page->page, object_.block_size);
-  if (!stored) return {Errc::kBusy, "a member of a parity group lies scattered"};
-  add(to.front(), stored->others.disks());
   copies_to_change(*page).erase_group(place.place);
-  copies_to_change(*page).add_group(std::move(group));
-  put_page(place.page, *page);
-  return {};
+  group.parity.address = to.front().address().packed();
+  return put_group(place.page, *page, std::move(group));
 }
 
 void Publisher::note_home(const Staged& staged, const StoredExtent& old) {
@@ -467,8 +469,7 @@ Status Publisher::free_items(std::uint64_t first, std::uint64_t last) {
       page.page = page.own_page = std::make_shared<format::ExtentPage>(std::move(stored));
       MDFS_TRY_ASSIGN(page.copies, core_.extent_map.copies_of(transaction_, object_, item.key.offset));
       if (page.copies != nullptr) transaction_.erase(copies_key(object_, item.key.offset));
-      for (unsigned place = 0; place < format::kMaxPlaces; ++place)
-        if (page.copies != nullptr && page.copies->group_of(place) != nullptr) free_group(page, place);
+      free_groups(page, ~std::uint64_t{0});
       for (unsigned place = 0; place < object_.page_box.places; ++place)
         MDFS_TRY(free_record(page, {item.key.offset, place}));
       transaction_.erase(item.key);

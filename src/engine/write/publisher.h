@@ -97,6 +97,10 @@ class Publisher {
   // False: the group is gone, or could not hold what the member was.
   bool leave_group(Page& page, unsigned place);
   void free_group(Page& page, unsigned place);
+  // Those that have one of the places, a bit each.
+  void free_groups(Page& page, std::uint64_t places);
+  // The parity has just been written.
+  Status put_group(std::uint64_t number, Page& page, format::ParityGroup group);
   void add_member(const Page& page, unsigned place);
   // Sets the record, and the copy, of a staged extent that replaces `old`.
   void put_record(Page& page, const geometry::PagePlace& place, const Staged& staged, const StoredExtent& old);

@@ -43,15 +43,9 @@ void check_group(const CopyPageRef& ref, const Key& key, const std::optional<for
   auto parity = records ? group.stored_parity(*records, checks.block_size) : std::nullopt;
   if (!parity) return drop_piece(ref, place, where, FindingId::kCopyStray, checks);
   if (!checks.blocks.hold(parity->runs)) return;  // reported with the item
-  std::uint64_t seen = format::StoredExtent::disks_of(parity->runs);
-  bool together = false;
-  for (const format::GroupPiece& piece : parity->others.pieces()) {
+  for (const format::GroupPiece& piece : parity->others.pieces())
     if (!checks.blocks.hold({piece.run})) return;
-    const std::uint64_t disk = format::StoredExtent::disks_of({piece.run});
-    together = together || (seen & disk) != 0;
-    seen |= disk;
-  }
-  if (together) return drop_piece(ref, place, where, FindingId::kPiecesTogether, checks);
+  if (!parity->pieces_are_apart()) return drop_piece(ref, place, where, FindingId::kPiecesTogether, checks);
   if (!checks.on_data) return;
   checks.on_data({std::move(*parity), key.object, key.offset * format::kMaxPlaces + place, true, true});
 }
@@ -82,7 +76,7 @@ void check_copies(const std::vector<CopyPageRef>& pages, const CopyChecks& check
       const auto found = format::read_copy(items, key, *copies, place, checks.block_size, data);
       if (copy.stored_bytes != data.stored_bytes) drop(FindingId::kCopyStray);
       if (!found.ok() || !*found || !checks.blocks.hold(data.runs) || !checks.blocks.hold(data.copy)) continue;
-      if ((format::StoredExtent::disks_of(data.runs) & format::StoredExtent::disks_of(data.copy)) != 0) {
+      if (!data.pieces_are_apart()) {
         drop(FindingId::kPiecesTogether);
       } else if (checks.on_data) {
         static_cast<format::StoredExtent&>(data) = data.by_copy();

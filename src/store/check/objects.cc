@@ -389,9 +389,7 @@ void ItemChecker::copies(const Key& key, ConstBytes value) {
       current_.scattered_copies.emplace(key.offset * format::kMaxPlaces + place, copy.stored_bytes);
       continue;
     }
-    const format::Address first = format::Address::unpack(copy.address);
-    const auto blocks = static_cast<std::uint32_t>(ceil_div(copy.stored_bytes, block_size_));
-    (void)use(key, place, {{first.disk, first.block, blocks}});
+    (void)use(key, place, {format::run_at(copy.address, copy.stored_bytes, block_size_)});
   }
 }
 

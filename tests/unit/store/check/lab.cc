@@ -320,7 +320,7 @@ void Lab::group_image() {
     page.set(9, {copy.address().packed(), t.generation(), kBlock});
     t.put(kCopies, page.encode(shape));
     auto inode = *format::decode_inode(**t.get(inode_key(kImage)));
-    inode.set_parity(2);
+    inode.set_copies(true, 2);
     inode.stored_bytes += 4 * kBlock;
     t.put(inode_key(kImage), format::encode(inode));
   });
