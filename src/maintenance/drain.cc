@@ -310,7 +310,7 @@ Status Drain::regroup(const OperationRun& run, Ino object, engine::MoveOutcome& 
   engine::ProtectRequest request = engine::ProtectRequest::wanted_by(**open);
   if (request.width <= 1) return {};
   request.extents = outcome.no_room;
-  request.left_disks = std::uint64_t{1} << disk(run);
+  request.drained_disks = std::uint64_t{1} << disk(run);
   const auto grouped = volume_.engine().protect(**open, request);
   if (!grouped.ok() && grouped.error().code == Errc::kNoSpace) return {};
   MDFS_TRY(grouped);

@@ -140,7 +140,7 @@ Result<std::vector<geometry::Coord>> CellProtector::find(const OpenObject& objec
 // ---- the work
 
 Result<ProtectOutcome> CellProtector::run(OpenObject& object, const ProtectRequest& request) {
-  Job job{{request, core_.gone_disks() | request.left_disks}};
+  Job job{{request, core_.gone_disks() | request.drained_disks}};
   for (std::size_t i = 0; i < request.extents.size(); ++i) {
     MDFS_TRY(look_up(object, job, object.extent_index(request.extents[i])));
     if (job.parts.empty() || (job.parts.size() < kCellsAtOnce && i + 1 < request.extents.size())) continue;

@@ -65,7 +65,7 @@ Result<GroupUnit> GroupPlanner::look_up(const OpenObject& object, std::uint64_t 
   if (known.copies != nullptr)
     for (const format::ParityGroup& group : known.copies->groups())
       if ((group.members & places) != 0) unit.groups.push_back(group);
-  const std::uint64_t gone = core_.gone_disks() | wanted.left_disks;
+  const std::uint64_t gone = core_.gone_disks() | wanted.drained_disks;
   for (std::size_t i = 0; i < unit.groups.size(); ++i) {
     const auto parity = unit.groups[i].stored_parity(*known.page, object.block_size);
     if (!parity) return Error{Errc::kCorrupt, fmt::format("copies.group: object {}, page {}", object.number, page)};
@@ -141,7 +141,7 @@ void GroupPlanner::choose_disks(const OpenObject& object, std::uint64_t gone, Gr
 
 // Groups that stay as they are keep their parities.
 void GroupPlanner::plan(const OpenObject& object, GroupUnit& unit, const ProtectRequest& wanted) const {
-  const std::uint64_t gone = core_.gone_disks() | wanted.left_disks;
+  const std::uint64_t gone = core_.gone_disks() | wanted.drained_disks;
   choose_disks(object, gone, unit);
   unsigned disks_there = 0;  // that take data
   for (unsigned disk = 0; disk < core_.store.disk_count(); ++disk)

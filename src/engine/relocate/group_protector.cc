@@ -36,7 +36,7 @@ struct GroupProtector::Job {
 // ---- the work
 
 Result<ProtectOutcome> GroupProtector::run(OpenObject& object, const ProtectRequest& request) {
-  Job job{request, core_.gone_disks() | request.left_disks};
+  Job job{request, core_.gone_disks() | request.drained_disks};
   std::map<std::uint64_t, std::uint64_t> pages;
   for (const geometry::Coord& extent : request.extents) {
     const geometry::PagePlace place = object.page_of(extent);

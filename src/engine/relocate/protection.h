@@ -25,7 +25,7 @@ struct ProtectRequest {
   // Extents of an image that may share one piece, a parity. 1: each has a copy.
   unsigned width = 1;
   // Disks, a bit each, from which all pieces are to go.
-  std::uint64_t left_disks = 0;
+  std::uint64_t drained_disks = 0;
   // Reads both pieces of each extent, and writes a bad one anew. Otherwise only pieces on absent disks are bad.
   bool verifies = false;
   // Before each piece of the work, as in MoveRequest.

@@ -165,7 +165,7 @@ Result<std::vector<geometry::Coord>> Protector::find(const OpenObject& object, c
                                                      std::uint64_t& page, std::size_t most) {
   if (!object.is_image()) return cells_.find(object, wanted.copies, page);
   std::vector<geometry::Coord> found;
-  const std::uint64_t gone = core_.gone_disks() | wanted.left_disks;
+  const std::uint64_t gone = core_.gone_disks() | wanted.drained_disks;
   const auto note = [&](const geometry::Coord& coord, const StoredExtent& extent) {
     if (!is_as_wanted(extent, wanted.copies, gone)) found.push_back(coord);
   };
@@ -202,7 +202,7 @@ Result<ProtectOutcome> Protector::run(OpenObject& object, const ProtectRequest& 
 }
 
 Result<ProtectOutcome> Protector::run_copies(OpenObject& object, const ProtectRequest& request) {
-  Job job{{request, core_.gone_disks() | request.left_disks}};
+  Job job{{request, core_.gone_disks() | request.drained_disks}};
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < request.extents.size(); ++i) {
     const std::size_t before = job.parts.size();

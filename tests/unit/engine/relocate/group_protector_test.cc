@@ -259,7 +259,7 @@ TEST_P(GroupProtectorTest, PiecesLeaveADisk) {
   form_groups();
   ProtectRequest request;
   request.width = 4;
-  request.left_disks = 0b100;
+  request.drained_disks = 0b100;
   for (std::uint64_t page = 0; page != UINT64_MAX;) {
     request.extents = bench_.engine().find_unprotected(bench_.object(), request, page, 100).value();
     ASSERT_TRUE(bench_.engine().protect(bench_.object(), request).ok());
