@@ -9,6 +9,8 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "format/inode.h"
+#include "format/key.h"
 #include "maintenance/objects.h"
 
 namespace mdfs::maintenance {
@@ -54,6 +56,31 @@ Status Drain::check_room(OperationRun& run) const {
                       format_size(used * store.block_size()), disk(run), format_size(room * store.block_size()))};
 }
 
+// Of the whole volume, until the first such file is found.
+Status Drain::check_pieces(const OperationRun& run) const {
+  store::Store& store = volume_.store();
+  if (target(run) || (store.features_ro_compat() & MDFS_RO_COMPAT_PROTECTION) == 0) return {};
+  unsigned left = 0;
+  for (unsigned i = 0; i < store.disk_count(); ++i) {
+    const store::DiskInfo info = store.disk_info(i);
+    if (i != disk(run) && info.state == store::DiskState::kHealthy && info.weight > 0) ++left;
+  }
+  if (left > 1 || store.disk_info(disk(run)).weight == 0) return {};
+  for (std::uint64_t next = 0;;) {
+    MDFS_TRY_ASSIGN(const auto items, store.scan({next, 0, 0}, format::kMaxKey, 1));
+    if (items.empty()) return {};
+    const format::Key& key = items.front().key;
+    const auto inode = key.kind == MDFS_KIND_INODE ? format::decode_inode(items.front().value)
+                                                   : Result<format::Inode>(Error{Errc::kNotFound, ""});
+    if (inode.ok() && inode->has_copies())
+      return {Errc::kNotEmpty,
+              fmt::format("inode {} has copies or parities, which need two disks for data; beside disk "
+                          "{} there is one",
+                          key.object, disk(run))};
+    next = key.object + 1;
+  }
+}
+
 Status Drain::begin(OperationRun& run) {
   MDFS_TRY(check(run));
   if (is_done(run) && new_blocks(run) != 0)
@@ -62,6 +89,7 @@ Status Drain::begin(OperationRun& run) {
   store::Store& store = volume_.store();
   if (!store.read_only()) MDFS_TRY(store.commit_freed());  // what has been deleted is room
   if (new_blocks(run) != 0) return begin_resize(run);
+  MDFS_TRY(check_pieces(run));
   run.record.bytes_total = store.used_blocks(disk(run)) * store.block_size();
   run.record.cursor = {};
   if (!run.may_write()) return check_room(run);

@@ -46,6 +46,8 @@ class Drain final : public Relocation {
   Status begin_resize(OperationRun& run);
   Status limit(const OperationRun& run, std::uint64_t* missing_blocks);
   Status check(const OperationRun& run) const;
+  // Files with copies or parities need two disks for data beside the drained one.
+  Status check_pieces(const OperationRun& run) const;
   Status check_room(OperationRun& run) const;
   void begin_pass(OperationRun& run);
 

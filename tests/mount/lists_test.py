@@ -14,7 +14,8 @@ UNITS = 50000
 SHAPE = (4, 64 * UNITS)
 DESCRIPTORS = 60
 MOST_GROWTH = 32 << 20
-ROWS_OF_PAGE = (1 + 256) * 64 + 64 + 256 * 64
+# Extents and their parts, copies, what left eight pieces of a group each, copies of the parts.
+ROWS_OF_PAGE = (1 + 256) * 64 + 64 + 64 * 8 + 256 * 64
 
 
 def page_of(fd, cursor=(0, 0)):

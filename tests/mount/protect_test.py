@@ -219,6 +219,11 @@ class Protect(ProtectedVolume):
                               check=False)
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertIn("copies (mdfs image protect) need two disks", done.stderr)
+        disks = json.loads(run(MDFS, "disk", "list", "--json", self.volume.path))["disks"]
+        self.assertEqual({disk["state"] for disk in disks}, {"healthy"})  # it was refused before it began
+        done = subprocess.run([MDFS, "disk", "remove", "--dry-run", self.volume.path, "1"], capture_output=True,
+                              text=True, check=False)
+        self.assertEqual((done.returncode, "need two disks" in done.stderr), (1, True), done.stdout + done.stderr)
         run(MDFS, "image", "protect", path, "none")
         run(MDFS, "disk", "remove", self.volume.path, "1")
         self.assertEqual(read(path), data)

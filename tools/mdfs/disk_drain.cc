@@ -88,6 +88,12 @@ Error explained(const Error& error, const std::string& path, const mdfs_ioc_volu
       return being_resized(path, now->parameters[0]);
     return {Errc::kBusy, "a disk is already being drained: wait for it, or give --cancel with that disk"};
   }
+  if (error.code == Errc::kNotEmpty)
+    return {
+        Errc::kNotSupported,
+        fmt::format("one disk for data would be left beside {}, and files on the volume are protected: copies (mdfs "
+                    "image protect) need two disks. Add a disk first, or give them up: mdfs image protect PATH none",
+                    disk_text(volume, disk))};
   if (error.code != Errc::kNoSpace) return error;
   if (disk_numbers(volume).size() == 1) return {Errc::kNoSpace, "the volume has no other disk"};
   const auto& source = volume.disks[disk];
