@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -68,7 +69,9 @@ std::string try_operations(const std::vector<Operation>& operations, const test:
                            const RunOptions& options, Totals& totals, bool* struck = nullptr);
 
 // What the checker has to say of the disks that have labels, or "". `raw`: as a cut has left them, when a label or a
-// commit slot may be half written.
-std::string check_disks(const test::MemoryDisks& disks, Environment& environment, bool raw);
+// commit slot may be half written. `remade`, unless null: of a commit that is not finalized, the objects of which data
+// are damaged and the commit counts all the same. They are levels, which the caller looks at.
+std::string check_disks(const test::MemoryDisks& disks, Environment& environment, bool raw,
+                        std::set<std::uint64_t>* remade = nullptr);
 
 }  // namespace mdfs::crash

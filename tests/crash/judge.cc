@@ -6,6 +6,7 @@
 
 #include <utility>
 
+#include "format/inode.h"
 #include "store/check/check.h"
 #include "store/labels.h"
 
@@ -54,20 +55,30 @@ bool is_expected(store::FindingId id, bool raw, bool finalized) {
 
 }  // namespace
 
-std::string check_disks(const MemoryDisks& disks, Environment& environment, bool raw) {
+std::string check_disks(const MemoryDisks& disks, Environment& environment, bool raw, std::set<std::uint64_t>* remade) {
   std::vector<std::unique_ptr<device::Disk>> doors;
   for (device::Disk* disk : labelled(disks)) doors.push_back(std::make_unique<test::BorrowedDisk>(*disk));
   store::CheckOptions options;
   options.data = true;
   const auto report = store::check_volume(std::move(doors), options, environment);
   if (!report.ok()) return "the checker: " + report.error().message();
-  for (const store::Finding& finding : report->findings)
-    if (!is_expected(finding.id, raw, report->finalized))
+  for (const store::Finding& finding : report->findings) {
+    if (remade != nullptr && finding.id == store::FindingId::kDataDamaged && !report->finalized)
+      remade->insert(finding.about.object);
+    else if (!is_expected(finding.id, raw, report->finalized))
       return "the checker: " + std::string(store::info(finding.id).name) + ": " + finding.where;
+  }
   return report->remaining() == 0 || raw ? "" : "the checker: findings that are not listed";
 }
 
 namespace {
+
+bool is_level(Volume& volume, std::uint64_t object) {
+  const auto value = volume.store().get({object, MDFS_KIND_INODE, 0});
+  if (!value.ok() || !*value) return false;
+  const auto inode = format::decode_inode(**value);
+  return inode.ok() && inode->is_level();
+}
 
 // Mounted once more, the volume takes a file and keeps it.
 std::string write_again(std::unique_ptr<Volume> volume, test::Tree tree, const MemoryDisks& disks,
@@ -148,12 +159,16 @@ volume::VolumeOptions judging_options() {
 std::string judge(const MemoryDisks& disks, const History& history, const Progress& progress, const Look& look,
                   std::uint64_t seed, const std::vector<Kept>& kept) {
   SeededEnvironment environment(seed);
+  std::set<std::uint64_t> remade;
   if (look.checked) {
-    const std::string checked = check_disks(disks, environment, true);
+    const std::string checked = check_disks(disks, environment, true, &remade);
     if (!checked.empty()) return "before mounting: " + checked;
   }
   auto volume = test::open_volume(labelled(disks), judging_options(), environment);
   if (!volume.ok()) return "mounting: " + volume.error().message();
+  for (const std::uint64_t object : remade)
+    if (!is_level(**volume, object))
+      return "before mounting: data of object " + std::to_string(object) + " are damaged";
   auto tree = test::read_tree(**volume);
   if (!tree.ok()) return tree.error().message();
   for (const Kept& file : kept) {
