@@ -298,7 +298,7 @@ int main(int argc, char** argv) {
   app.add_option("--metadata", options.metadata,
                  "A further disk, for names and maps alone: a fast one, so that they are found fast (repeatable)")
       ->type_name("DISK")
-      ->expected(1)
+      ->take_all()
       ->allow_extra_args(false);
   mdfs::tools::add_cluster_options(app);
   app.add_flag("--sparse", options.sparse, "With --size: do not allocate the files");

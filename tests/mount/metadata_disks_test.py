@@ -118,6 +118,14 @@ class MetadataDisks(unittest.TestCase):
         self.volume.mount(disks=[*self.volume.disks, other])
         self.check()
 
+    def test_the_option_may_be_given_several_times_before_and_after_the_disks_for_data(self):
+        a, b, c, d = (self.at(name) for name in "abcd")
+        for words, metadata in (([a, "--metadata", b, c, "--metadata", d], {b, d}),
+                                (["--metadata", a, "--metadata", b, c, d], {a, b})):
+            made = json.loads(run(MKMDFS, "--size", "64M", "--sparse", "--force", "--json", *words))
+            self.assertEqual({disk["path"] for disk in made["disks"]}, {a, b, c, d})
+            self.assertEqual({disk["path"] for disk in made["disks"] if disk["weight"] == 0}, metadata)
+
     def test_what_cannot_work_is_refused(self):
         fast = str(self.number_of(self.fast))
         for words, says in ((("disk", "weight", self.volume.path, fast, "2"), "metadata alone"),
