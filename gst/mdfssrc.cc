@@ -1,7 +1,7 @@
 // The element mdfssrc: plays an image on a mounted MDFS volume as raw video.
 //
 // The streaming thread of GstBaseSrc calls create(); other threads seek, ask and set properties. GstBaseSrc keeps a
-// seek and create() apart. The threads of Lookahead read the frames.
+// seek and create() apart. The threads of a FrameSupply have the frames read.
 // SPDX-License-Identifier: Apache-2.0
 #include <gst/base/gstpushsrc.h>
 #include <gst/gst.h>
@@ -15,9 +15,12 @@
 
 #include "element.h"
 #include "elements.h"
+#include "frame_supply.h"
 #include "frame_times.h"
 #include "lookahead.h"
+#include "movie_stream.h"
 #include "open_movie.h"
+#include "reserved_frames.h"
 #include "settings.h"
 
 namespace mdfs::gst {
@@ -31,6 +34,23 @@ struct Lateness {
   double proportion = 1;
 };
 
+// Frames that are read as they are needed.
+class OrdinaryFrames final : public FrameSupply<FrameRead> {
+ public:
+  OrdinaryFrames(const std::shared_ptr<const OpenMovie>& movie, std::uint64_t ahead)
+      : lookahead_([movie](std::int64_t frame) { return movie->read(static_cast<std::uint64_t>(frame)); }, ahead,
+                   std::min<std::uint64_t>(ahead, kReaders)) {}
+
+  std::string set_speed(double) override { return {}; }
+  void begin(const FrameOrder& order) override { lookahead_.begin(order); }
+  std::optional<FrameRead> take(std::int64_t frame) override { return lookahead_.take(frame); }
+  void interrupt(bool interrupted) override { lookahead_.interrupt(interrupted); }
+  void resume() override {}
+
+ private:
+  Lookahead<FrameRead> lookahead_;
+};
+
 struct Source {
   // Guarded by the lock of the object.
   Settings settings;
@@ -39,7 +59,8 @@ struct Source {
 
   // From start to stop; a thread that uses them holds them.
   std::shared_ptr<const OpenMovie> movie;
-  std::shared_ptr<Lookahead<FrameRead>> lookahead;
+  std::shared_ptr<FrameSupply<FrameRead>> supply;
+  std::shared_ptr<StreamCounts> counts = std::make_shared<StreamCounts>();  // another one for each start
 
   // Of the streaming thread, and of a seek.
   FrameOrder order{0, -1, 1};  // that is still to be shown
@@ -64,7 +85,7 @@ GST_ELEMENT_REGISTER_DEFINE(mdfssrc, "mdfssrc", GST_RANK_NONE, mdfs_src_get_type
 
 namespace {
 
-enum Property { kLocation = 1, kWindow, kLevel, kFps, kLookahead, kDropped };
+enum Property { kLocation = 1, kWindow, kLevel, kFps, kLookahead, kReserve, kCoarser, kDropped, kLate, kFromCoarser };
 
 MdfsSrc* self_of(gpointer object) { return static_cast<MdfsSrc*>(object); }
 Source& source_of(gpointer object) { return *self_of(object)->source; }
@@ -73,9 +94,9 @@ std::shared_ptr<const OpenMovie> movie_of(gpointer object) {
   const ObjectLock lock(object);
   return source_of(object).movie;
 }
-std::shared_ptr<Lookahead<FrameRead>> lookahead_of(gpointer object) {
+std::shared_ptr<FrameSupply<FrameRead>> supply_of(gpointer object) {
   const ObjectLock lock(object);
-  return source_of(object).lookahead;
+  return source_of(object).supply;
 }
 
 void set_property(GObject* object, guint id, const GValue* value, GParamSpec* spec) {
@@ -96,6 +117,12 @@ void set_property(GObject* object, guint id, const GValue* value, GParamSpec* sp
       break;
     case kLookahead:
       settings.lookahead = g_value_get_int(value);
+      break;
+    case kReserve:
+      settings.reserve = g_value_get_boolean(value) != FALSE;
+      break;
+    case kCoarser:
+      settings.coarser = g_value_get_boolean(value) != FALSE;
       break;
     default:
       G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
@@ -121,12 +148,36 @@ void get_property(GObject* object, guint id, GValue* value, GParamSpec* spec) {
     case kLookahead:
       g_value_set_int(value, source.settings.lookahead);
       break;
+    case kReserve:
+      g_value_set_boolean(value, source.settings.reserve);
+      break;
+    case kCoarser:
+      g_value_set_boolean(value, source.settings.coarser);
+      break;
     case kDropped:
       g_value_set_uint64(value, source.dropped);
+      break;
+    case kLate:
+      g_value_set_uint64(value, source.counts->late);
+      break;
+    case kFromCoarser:
+      g_value_set_uint64(value, source.counts->coarser);
       break;
     default:
       G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
   }
+}
+
+// Null: `error` says why.
+std::shared_ptr<FrameSupply<FrameRead>> supply_for(const std::shared_ptr<const OpenMovie>& movie,
+                                                   const Settings& settings,
+                                                   const std::shared_ptr<StreamCounts>& counts, std::string& error) {
+  if (!settings.reserve)
+    return std::make_shared<OrdinaryFrames>(movie, frames_ahead(settings, GST_VIDEO_INFO_SIZE(&movie->info())));
+  std::unique_ptr<MovieStream> stream = MovieStream::open(movie, settings, counts, error);
+  if (stream == nullptr) return nullptr;
+  const unsigned ahead = stream->ahead();
+  return std::make_shared<ReservedFrames<FrameRead>>(std::move(stream), ahead);
 }
 
 gboolean start(GstBaseSrc* base) try {
@@ -143,14 +194,17 @@ gboolean start(GstBaseSrc* base) try {
     GST_ELEMENT_ERROR(base, RESOURCE, OPEN_READ, ("%s", error.c_str()), (nullptr));
     return FALSE;
   }
-  const std::uint64_t ahead = frames_ahead(settings, GST_VIDEO_INFO_SIZE(&movie->info()));
-  auto lookahead = std::make_shared<Lookahead<FrameRead>>(
-      [movie](std::int64_t frame) { return movie->read(static_cast<std::uint64_t>(frame)); }, ahead,
-      std::min<std::uint64_t>(ahead, kReaders));
+  const auto counts = std::make_shared<StreamCounts>();
+  std::shared_ptr<FrameSupply<FrameRead>> supply = supply_for(movie, settings, counts, error);
+  if (supply == nullptr) {
+    GST_ELEMENT_ERROR(base, RESOURCE, BUSY, ("%s", error.c_str()), (nullptr));
+    return FALSE;
+  }
   source.shown = 0;
   const ObjectLock lock(base);
   source.movie = movie;
-  source.lookahead = std::move(lookahead);
+  source.supply = std::move(supply);
+  source.counts = counts;
   return TRUE;
 } catch (const std::exception& failure) {
   GST_ELEMENT_ERROR(base, RESOURCE, FAILED, ("the movie cannot be played: %s", failure.what()), (nullptr));
@@ -158,20 +212,20 @@ gboolean start(GstBaseSrc* base) try {
 }
 
 gboolean stop(GstBaseSrc* base) {
-  std::shared_ptr<Lookahead<FrameRead>> ended;  // without the lock: the end waits for reads
+  std::shared_ptr<FrameSupply<FrameRead>> ended;  // without the lock: the end waits for reads
   const ObjectLock lock(base);
-  ended = std::move(source_of(base).lookahead);
+  ended = std::move(source_of(base).supply);
   source_of(base).movie.reset();
   return TRUE;
 }
 
 gboolean unlock(GstBaseSrc* base) {
-  if (const auto lookahead = lookahead_of(base); lookahead != nullptr) lookahead->interrupt(true);
+  if (const auto supply = supply_of(base); supply != nullptr) supply->interrupt(true);
   return TRUE;
 }
 
 gboolean unlock_stop(GstBaseSrc* base) {
-  if (const auto lookahead = lookahead_of(base); lookahead != nullptr) lookahead->interrupt(false);
+  if (const auto supply = supply_of(base); supply != nullptr) supply->interrupt(false);
   return TRUE;
 }
 
@@ -241,8 +295,8 @@ gboolean query(GstBaseSrc* base, GstQuery* asked) {
   }
 }
 
-// A seek to frames becomes one to times. A value that counts from the end is resolved here, since the end of a seek in
-// frames is that of the movie.
+// A speed that cannot be had is refused before anything is given up. A seek to frames becomes one to times. A value
+// that counts from the end is resolved here, since the end of a seek in frames is that of the movie.
 gboolean prepare_seek_segment(GstBaseSrc* base, GstEvent* event, GstSegment* segment) {
   gdouble rate;
   GstFormat format;
@@ -251,6 +305,11 @@ gboolean prepare_seek_segment(GstBaseSrc* base, GstEvent* event, GstSegment* seg
   gint64 start_value, stop_value;
   gst_event_parse_seek(event, &rate, &format, &flags, &start_type, &start_value, &stop_type, &stop_value);
   const auto playing = movie_of(base);
+  const auto supply = supply_of(base);
+  if (const std::string refused = supply == nullptr ? "" : supply->set_speed(rate); !refused.empty()) {
+    GST_ELEMENT_WARNING(base, RESOURCE, BUSY, ("%s", refused.c_str()), (nullptr));
+    return FALSE;
+  }
   if (format != GST_FORMAT_DEFAULT || playing == nullptr)
     return GST_BASE_SRC_CLASS(mdfs_src_parent_class)->prepare_seek_segment(base, event, segment);
   const Movie& movie = playing->movie();
@@ -270,8 +329,8 @@ gboolean prepare_seek_segment(GstBaseSrc* base, GstEvent* event, GstSegment* seg
 
 gboolean do_seek(GstBaseSrc* base, GstSegment* segment) {
   const auto playing = movie_of(base);
-  const auto lookahead = lookahead_of(base);
-  if (playing == nullptr || lookahead == nullptr) return FALSE;
+  const auto supply = supply_of(base);
+  if (playing == nullptr || supply == nullptr) return FALSE;
   Source& source = source_of(base);
   const Movie& movie = playing->movie();
   const bool backwards = segment->rate < 0;
@@ -281,7 +340,7 @@ gboolean do_seek(GstBaseSrc* base, GstSegment* segment) {
                           segment->stop == GST_CLOCK_TIME_NONE ? segment->duration : segment->stop, backwards,
                           movie.frames, movie.rate);
   source.after_gap = false;
-  lookahead->begin(source.order);
+  supply->begin(source.order);
   const ObjectLock lock(base);
   source.lateness = {};
   return TRUE;
@@ -345,13 +404,13 @@ GstFlowReturn create(GstPushSrc* push, GstBuffer** buffer) {
   GstBaseSrc* base = GST_BASE_SRC(push);
   Source& source = source_of(base);
   const auto playing = movie_of(base);
-  const auto lookahead = lookahead_of(base);
-  if (playing == nullptr || lookahead == nullptr) return GST_FLOW_FLUSHING;
+  const auto supply = supply_of(base);
+  if (playing == nullptr || supply == nullptr) return GST_FLOW_FLUSHING;
   const FrameRate& rate = playing->movie().rate;
   skip_late(base, rate);
   if (source.order.is_empty()) return GST_FLOW_EOS;
   const auto frame = static_cast<std::uint64_t>(source.order.first);
-  std::optional<FrameRead> taken = lookahead->take(source.order.first);
+  std::optional<FrameRead> taken = supply->take(source.order.first);
   if (!taken) return GST_FLOW_FLUSHING;
   if (taken->buffer == nullptr) {
     GST_ELEMENT_ERROR(base, RESOURCE, READ, ("%s", taken->error.c_str()), (nullptr));
@@ -368,6 +427,12 @@ GstFlowReturn create(GstPushSrc* push, GstBuffer** buffer) {
   if (source.after_gap) GST_BUFFER_FLAG_SET(*buffer, GST_BUFFER_FLAG_DISCONT);
   source.after_gap = false;
   return GST_FLOW_OK;
+}
+
+GstStateChangeReturn change_state(GstElement* element, GstStateChange change) {
+  if (change == GST_STATE_CHANGE_PAUSED_TO_PLAYING)
+    if (const auto supply = supply_of(element); supply != nullptr) supply->resume();
+  return GST_ELEMENT_CLASS(mdfs_src_parent_class)->change_state(element, change);
 }
 
 void finalize(GObject* object) {
@@ -400,9 +465,27 @@ void install_properties(GObjectClass* object) {
       g_param_spec_int("lookahead", "Lookahead", "Frames that are read ahead, 1 to 256, of at most 1 GiB", G_MININT,
                        G_MAXINT, kDefaultLookahead, writable));
   g_object_class_install_property(
+      object, kReserve,
+      g_param_spec_boolean("reserve", "Reserve",
+                           "The disks keep time for the frame rate, or the element does not start", FALSE, writable));
+  g_object_class_install_property(
+      object, kCoarser,
+      g_param_spec_boolean("coarser", "Coarser",
+                           "With reserve: frames that are short of time come from a coarser stored level", FALSE,
+                           writable));
+  g_object_class_install_property(
       object, kDropped,
       g_param_spec_uint64("dropped", "Dropped", "Frames left out since the start because they would come too late", 0,
                           G_MAXUINT64, 0, readable));
+  g_object_class_install_property(
+      object, kLate,
+      g_param_spec_uint64("late", "Late", "With reserve: frames since the start that disks delivered late", 0,
+                          G_MAXUINT64, 0, readable));
+  g_object_class_install_property(
+      object, kFromCoarser,
+      g_param_spec_uint64("from-coarser", "From coarser",
+                          "With reserve: frames since the start that came from a coarser level", 0, G_MAXUINT64, 0,
+                          readable));
 }
 
 }  // namespace
@@ -418,6 +501,7 @@ static void mdfs_src_class_init(MdfsSrcClass* klass) {
   gst_element_class_set_static_metadata(element, "MDFS source", "Source/Video/File",
                                         "Plays an image on a mounted MDFS volume as raw video", "mdfs");
   add_video_pad(element, "src", GST_PAD_SRC);
+  element->change_state = change_state;
 
   GstBaseSrcClass* base = GST_BASE_SRC_CLASS(klass);
   base->start = start;

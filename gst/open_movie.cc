@@ -101,6 +101,14 @@ bool OpenMovie::read_window(const mdfs_ioc_window& window, void* to, std::size_t
   }
 }
 
+std::size_t OpenMovie::canonical_bytes() const {
+  return static_cast<std::size_t>(movie_.width) * movie_.pixels.stored_bytes * movie_.height;
+}
+
+bool OpenMovie::has_canonical_layout() const {
+  return movie_.pixels.conversion == Conversion::kNone && GST_VIDEO_INFO_SIZE(&info_) == canonical_bytes();
+}
+
 // The samples as they are, in rows that GStreamer may pad.
 bool OpenMovie::read_rows(const mdfs_ioc_window& window, std::byte* to, std::string& error) const {
   const auto row_bytes = static_cast<std::size_t>(movie_.width) * movie_.pixels.bytes;
@@ -115,39 +123,58 @@ bool OpenMovie::read_rows(const mdfs_ioc_window& window, std::byte* to, std::str
   return read_window(window, to, bytes, strides.data(), error);
 }
 
-bool OpenMovie::read_converted(const mdfs_ioc_window& window, std::byte* to, std::string& error) const {
+// Canonical bytes become those of a buffer.
+void OpenMovie::lay_out(const std::byte* stored, std::byte* to) const {
   const auto row_bytes = static_cast<std::size_t>(movie_.width) * movie_.pixels.bytes;
   const auto stored_row_bytes = static_cast<std::size_t>(movie_.width) * movie_.pixels.stored_bytes;
   const auto stride = static_cast<std::size_t>(GST_VIDEO_INFO_PLANE_STRIDE(&info_, 0));
-  std::vector<std::byte> stored(stored_row_bytes * movie_.height);
-  if (!read_window(window, stored.data(), stored.size(), nullptr, error)) return false;
   for (std::size_t row = 0; row < movie_.height; ++row) {
-    const std::span<const std::byte> from(stored.data() + row * stored_row_bytes, stored_row_bytes);
+    const std::span<const std::byte> from(stored + row * stored_row_bytes, stored_row_bytes);
     const std::span<std::byte> shown(to + row * stride, row_bytes);
-    if (movie_.pixels.conversion == Conversion::kAddAlpha)
+    if (movie_.pixels.conversion == Conversion::kNone)
+      std::memcpy(shown.data(), from.data(), row_bytes);
+    else if (movie_.pixels.conversion == Conversion::kAddAlpha)
       add_alpha(from, shown);
     else
       show_in_8_bits(type_, *display_, from, shown);
     std::memset(shown.data() + row_bytes, 0, stride - row_bytes);
   }
-  return true;
 }
 
-FrameRead OpenMovie::read(std::uint64_t frame) const noexcept try {
+FrameRead OpenMovie::make_frame(const ReadBytes& fill) const noexcept try {
   BufferPtr buffer(gst_buffer_new_allocate(nullptr, GST_VIDEO_INFO_SIZE(&info_), nullptr));
   if (buffer == nullptr) return {nullptr, "no memory for a frame"};
   {
     const Mapped mapped(buffer.get());
     if (mapped.data() == nullptr) return {nullptr, "no memory for a frame"};
-    const mdfs_ioc_window window = window_of_frame(window_, movie_, frame);
     std::string error;
-    const bool done = movie_.pixels.conversion == Conversion::kNone ? read_rows(window, mapped.data(), error)
-                                                                    : read_converted(window, mapped.data(), error);
-    if (!done) return {nullptr, "frame " + std::to_string(frame) + ": " + error};
+    if (!fill(mapped.data(), error)) return {nullptr, std::move(error)};
   }
   return {std::move(buffer), {}};
 } catch (const std::exception&) {
   return {nullptr, "no memory for a frame"};
+}
+
+FrameRead OpenMovie::read(std::uint64_t frame) const noexcept {
+  const mdfs_ioc_window window = window_of_frame(window_, movie_, frame);
+  const auto read_it = [&](void* to, std::string& error) {
+    const bool exact = movie_.pixels.conversion == Conversion::kNone;
+    const bool done = exact ? read_rows(window, static_cast<std::byte*>(to), error)
+                            : read_window(window, to, canonical_bytes(), nullptr, error);
+    if (!done) error = "frame " + std::to_string(frame) + ": " + error;
+    return done;
+  };
+  return movie_.pixels.conversion == Conversion::kNone ? make_frame(read_it) : read_from(read_it);
+}
+
+FrameRead OpenMovie::read_from(const ReadBytes& read) const noexcept {
+  return make_frame([&](void* to, std::string& error) {
+    if (has_canonical_layout()) return read(to, error);
+    std::vector<std::byte> stored(canonical_bytes());
+    if (!read(stored.data(), error)) return false;
+    lay_out(stored.data(), static_cast<std::byte*>(to));
+    return true;
+  });
 }
 
 }  // namespace mdfs::gst

@@ -5,7 +5,9 @@
 #include <gst/video/video.h>
 #include <mdfs/mdfs.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,6 +43,13 @@ class OpenMovie {
   std::uint64_t duration_ns() const { return begin_of(movie_.frames, movie_.rate); }
   // One version of the frame, without time stamps, in the layout of info(). Does not throw.
   FrameRead read(std::uint64_t frame) const noexcept;
+  // Likewise, of canonical bytes that `read` has: as many as canonical_bytes().
+  using ReadBytes = std::function<bool(void* to, std::string& error)>;
+  FrameRead read_from(const ReadBytes& read) const noexcept;
+  std::size_t canonical_bytes() const;
+
+  mdfs_image* image() const { return image_; }
+  const mdfs_ioc_window& window() const { return window_; }
 
  private:
   OpenMovie() = default;
@@ -48,7 +57,9 @@ class OpenMovie {
   bool read_window(const mdfs_ioc_window& window, void* to, std::size_t bytes, const std::int64_t* strides,
                    std::string& error) const;
   bool read_rows(const mdfs_ioc_window& window, std::byte* to, std::string& error) const;
-  bool read_converted(const mdfs_ioc_window& window, std::byte* to, std::string& error) const;
+  bool has_canonical_layout() const;
+  void lay_out(const std::byte* stored, std::byte* to) const;
+  FrameRead make_frame(const ReadBytes& fill) const noexcept;
 
   mdfs_image* image_ = nullptr;
   mdfs_ioc_window window_{};

@@ -18,6 +18,8 @@ std::string complaint_about(const Settings& settings) {
   if (settings.lookahead < 1 || settings.lookahead > kMaxLookahead)
     return "lookahead is " + std::to_string(settings.lookahead) + ": allowed are 1 to " +
            std::to_string(kMaxLookahead) + " frames";
+  if (settings.coarser && !settings.reserve)
+    return "coarser is true: that is of a reserved rate; reserve=true is missing";
   return {};
 }
 

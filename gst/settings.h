@@ -20,6 +20,8 @@ struct Settings {
   int level = 0;
   FrameRate fps{0, 1};  // 0/1: of the image
   int lookahead = kDefaultLookahead;
+  bool reserve = false;  // the disks' time for the rate
+  bool coarser = false;  // with `reserve`: frames that are short of time come from a coarser level
 };
 
 // The property that is not allowed, its value, and what is allowed; empty if all are allowed. The window is left to

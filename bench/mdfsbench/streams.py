@@ -25,6 +25,8 @@ STREAM_RATE = 100  # frames a second of each
 SPARE = 512 << 20
 OPTIONS = "cache=256M"
 ALL_FRAMES = 100_000  # of all streams together
+SENT_RATE = 40  # whole frames a second, 8 requests each: a fifth of the disks' time
+SENT_SECONDS = 60
 
 
 def rows(context):
@@ -35,7 +37,7 @@ def rows(context):
                 context.volume(disks.paths):
             movie = store(context, disks, frames)
             disks.throttle(RATE, IOPS)
-            return [row for case in (reserved, without, too_much)
+            return [row for case in (reserved, without, too_much, sent)
                     for row in case(context, disks, movie, frames)]
     except throttled_disks.Unavailable as error:
         raise Skip(str(error)) from error
@@ -179,3 +181,21 @@ def too_much(context, disks, movie, frames):
         total, late, latest = outcome([*processes, forced])
     return [table.Row(GROUP, "frames that are late, with a refused stream by force", float(late), "", None, "",
                       "some", late > 0, f"of {total}; the latest {latest:.0f} ms behind its deadline")]
+
+
+def sent(context, disks, movie, frames):
+    """Whole frames that a sender leaves out because they come late."""
+    result = []
+    count = min(SENT_RATE * SENT_SECONDS, frames // 2)
+    for words, name in ((["--reserve"], "reserved"), ([], "the same without reservation")):
+        with context.mounted(disks.paths, f"{OPTIONS},streams={LIMIT}") as mnt, other_load(context, mnt):
+            say(f"sending {count} frames beside other load, {name}")
+            # Port 9 of this machine: nobody listens.
+            report = json.loads(context.mdfs("send", "--json", "--codec", "raw", "--fps", SENT_RATE, "--window",
+                                             f"t1+{count}", "--to", "127.0.0.1:9", *words, mnt / movie))
+        dropped = report["dropped"]
+        promised = "none" if words else ""
+        result.append(table.Row(GROUP, f"frames that mdfs send drops, {name}", float(dropped), "",
+                                0 if words else None, promised, promised, dropped == 0 if words else None,
+                                f"of {count} at {SENT_RATE}/s"))
+    return result

@@ -137,7 +137,8 @@ def jobs(root, c_compiler, cxx_compiler):
                 continue  # a build without librados has none of them
             found.append((str(header.relative_to(root)), header, cxx + ours))
     for header in sorted((root / "gst").glob("*.h")):
-        if "<gst/" not in header.read_text():  # a build without GStreamer has none of the others
+        # A build without GStreamer has none of the others.
+        if not any(name.startswith("gst/") for name in system_headers(root, header, set())):
             found.append((str(header.relative_to(root)), header, cxx + ["-I", str(root / "src")]))
     return found
 

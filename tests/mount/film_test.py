@@ -282,6 +282,22 @@ class Play(Films):
         run(MDFS, "play", self.at("film"), "--level", "1", "--sink", f"filesink location={shown}")
         self.assertEqual(os.stat(shown).st_size, 30 * 10 * 16 * 3)
 
+    def test_with_a_reserved_rate_every_sample_is_the_same(self):
+        data = self.movie("film", (30, 20, 32), channels=3)
+        shown = os.path.join(self.volume.folder, "reserved.rgb")
+        sink = f"filesink location={shown}"
+        run(MDFS, "play", self.at("film"), "--reserve", "--fps", "200", "--sink", sink)
+        self.assertEqual(read_all(shown), data.tobytes())
+        receiver = self.receiver("--to", self.at("copy"))
+        self.send("film", self.through(receiver), "--codec", "raw", "--fps", "50", "--reserve")
+        self.assertEqual(receiver.end()["frames"], 30)
+        np.testing.assert_array_equal(self.stored("copy", data), data)
+        film = self.at("film")
+        self.assertRefused("has time for", "play", film, "--reserve", "--fps", "900000", "--sink", "fakesink")
+        self.assertRefused("no level is stored that is coarser", "play", film, "--reserve", "--coarser", "--sink",
+                           "fakesink")
+        self.assertRefused("--coarser requires --reserve", "play", film, "--coarser", "--sink", "fakesink")
+
     def test_a_window_on_the_screen_shows_the_movie(self):
         if shutil.which("Xvfb") is None:
             self.skipTest("Xvfb is not installed")

@@ -41,7 +41,8 @@ double cpu_seconds() {
 Status set_movie(const Pipeline& pipeline, const MovieOptions& movie) {
   const auto source = pipeline.element("source");
   g_object_set(source.get(), "location", movie.path.c_str(), "window", movie.window.c_str(), "level",
-               static_cast<int>(movie.level), nullptr);
+               static_cast<int>(movie.level), "reserve", static_cast<gboolean>(movie.time.reserve), "coarser",
+               static_cast<gboolean>(movie.time.coarser), nullptr);
   if (movie.fps.empty()) return {};
   GValue rate = G_VALUE_INIT;
   g_value_init(&rate, GST_TYPE_FRACTION);

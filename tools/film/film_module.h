@@ -11,11 +11,18 @@
 
 namespace mdfs::film {
 
+// Whether the disks keep time for a movie.
+struct ReserveOptions {
+  bool reserve = false;  // else it does not begin
+  bool coarser = false;  // with `reserve`: frames that are short of time come from a coarser level
+};
+
 struct MovieOptions {
   std::string path;
   std::string window;  // empty: the whole image
   unsigned level = 0;
   std::string fps;  // empty: of the image
+  ReserveOptions time;
 };
 
 struct PlayOptions {
@@ -73,6 +80,7 @@ struct WallOptions {
   std::string layout;  // a TOML file, see wall_layout.h
   std::string path;
   std::string panel;  // of this process; empty: the controller
+  ReserveOptions time;
 };
 
 // The symbol mdfs_film_module. Each function returns when the movie ends, or after a signal.

@@ -125,6 +125,15 @@ Status receive_command(const ReceiveArguments& arguments) {
   return {};
 }
 
+void add_reserve_options(CLI::App& command, film::ReserveOptions& time) {
+  CLI::Option* const reserve =
+      command.add_flag("--reserve", time.reserve, "The disks keep time for the movie, or it does not begin");
+  command
+      .add_flag("--coarser", time.coarser,
+                "With --reserve: frames that are short of time come from a coarser stored level")
+      ->needs(reserve);
+}
+
 void add_movie_options(CLI::App& command, film::MovieOptions& movie) {
   command.add_option("PATH", movie.path, "Image on a mounted volume")->required();
   command.add_option("--fps", movie.fps, "Frames a second, such as 25 or 30000/1001; default: those of the image")
@@ -134,6 +143,7 @@ void add_movie_options(CLI::App& command, film::MovieOptions& movie) {
   command.add_option("--level", movie.level, "Resolution level")
       ->check(whole_number(0, MDFS_IOC_MAX_LEVELS))
       ->capture_default_str();
+  add_reserve_options(command, movie.time);
 }
 
 void add_sink_option(CLI::App& command, std::string& sink) {
@@ -217,6 +227,7 @@ void add_wall_command(CLI::App& app, Action& action) {
   command->add_option("PATH", options->path, "Image on a mounted volume")->required();
   command->add_option("--panel", options->panel, "Be this panel; default: start the panels, and control them")
       ->type_name("NAME");
+  add_reserve_options(*command, options->time);
   command->callback([options, &action] {
     action = [options]() -> Status {
       MDFS_TRY_ASSIGN(const film::Module* module, film_module());

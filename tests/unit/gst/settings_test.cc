@@ -34,6 +34,11 @@ TEST(SettingsTest, WhatIsNotAllowedIsNamedWithItsValue) {
     expect_complaint(settings, "lookahead is " + std::to_string(lookahead) + ": allowed are 1 to 256");
   }
   settings = good();
+  settings.coarser = true;
+  expect_complaint(settings, "reserve=true is missing");
+  settings.reserve = true;
+  EXPECT_EQ(complaint_about(settings), "");
+  settings = good();
   settings.fps = {-3, 1};
   expect_complaint(settings, "fps is -3/1: allowed are");
   settings.fps = {INT_MAX, 1};
