@@ -25,7 +25,7 @@ STREAM_RATE = 100  # frames a second of each
 SPARE = 512 << 20
 OPTIONS = "cache=256M"
 ALL_FRAMES = 100_000  # of all streams together
-SENT_RATE = 40  # whole frames a second, 8 requests each: a fifth of the disks' time
+SENT_RATE = 100  # whole frames a second, 8 requests each: half of the disks' time
 SENT_SECONDS = 60
 
 

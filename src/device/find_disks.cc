@@ -463,16 +463,19 @@ Error with_advice(const Error& error, const std::string& path, const std::vector
   const auto has_label = [&](const std::string& other) { return other != path && read_label(other).ok(); };
   const auto disk = std::find_if(named.begin(), named.end(), has_label);
   if (disk == named.end()) return error;
+  // Disks in a cluster are not searched for.
+  const std::string leave_out = fmt::format(
+      "Leave {} out: {}", path,
+      path.starts_with("rados:") ? "the other disks of the volume, all of them named, are mounted without it"
+                                 : "the disks of the volume are found by any one of them");
   if (error.code == Errc::kIo)
-    return {error.code, fmt::format("{}. Leave {} out: the disks of the volume are found by any one of them, and it "
-                                    "counts as missing",
-                                    error.where, path)};
+    return {error.code, fmt::format("{}. {}, and it counts as missing", error.where, leave_out)};
   if (error.code != Errc::kForeignDisk) return error;
   return {error.code,
-          fmt::format("{}, but {} does. Leave {} out: the disks of the volume are found by any one of them. "
-                      "To put a new disk in the place of a lost one, mount the others, then use 'mdfs disk "
-                      "add' for the new disk and 'mdfs disk remove' for the lost one",
-                      error.where, *disk, path)};
+          fmt::format("{}; {} is a disk of a volume. {}. To put a new disk in the place of a lost one, mount "
+                      "the others, then use 'mdfs disk add' for the new disk and 'mdfs disk remove' for the "
+                      "lost one",
+                      error.where, *disk, leave_out)};
 }
 
 }  // namespace

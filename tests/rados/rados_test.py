@@ -258,6 +258,80 @@ class RadosTest(unittest.TestCase):
         self.assertEqual(self.get("before"), before)
         self.assertFalse(os.path.exists(f"{self.path}/after"))
 
+    def break_locks(self):
+        for pool, space, name in (disk.removeprefix("rados:").split("/") for disk in self.names):
+            rados = ["rados", "-p", pool, "-N", space, "lock"]
+            info = json.loads(run(*rados, "info", name, "mdfs", "--format", "json"))
+            for locker in info["lockers"]:
+                run(*rados, "break", name, "mdfs", locker["name"], "--lock-cookie", locker["cookie"])
+
+    def test_a_writer_whose_lock_was_broken_writes_nothing_more(self):
+        self.make()
+        self.mount()
+        before = self.put("before")
+        self.break_locks()
+        with self.assertRaises(OSError):
+            self.put("after")
+        self.end_by_force()
+        self.mount()
+        self.assertEqual(self.get("before"), before)
+        self.assertFalse(os.path.exists(f"{self.path}/after"))
+
+    def test_the_next_writer_fences_one_whose_lock_was_broken(self):
+        self.make()
+        self.mount()
+        before = self.put("before")
+        self.break_locks()
+        done = attempt(MDFSCK, "-p", *self.names)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("used it without a lock", done.stderr)
+        with self.assertRaises(OSError):
+            self.put("after")
+        self.end_by_force()
+        self.check("--data")
+        self.mount()
+        self.assertEqual(self.get("before"), before)
+
+    def end_by_force(self):
+        attempt(MDFS, "umount", "--force", self.path)
+        subprocess.run(["umount", "-l", self.path], check=False, capture_output=True)
+        wait_until(lambda: not self.daemons())
+
+    def test_a_disk_that_has_lost_its_header_is_no_room_for_a_new_one_and_can_be_given_it_back(self):
+        self.make()
+        self.mount()
+        before = self.put("before")
+        run(MDFS, "umount", self.path)
+        pool, space, name = self.names[1].removeprefix("rados:").split("/")
+        rados = ["rados", "-p", pool, "-N", space]
+        header = subprocess.run([*rados, "getxattr", name, "mdfs.disk"], check=True, capture_output=True).stdout
+        self.assertEqual(header, b"mdfs-disk 1 536870912 4194304\n")
+        run(*rados, "rm", name)
+        done = attempt(MKMDFS, "--size", SIZE, self.names[1])
+        self.assertIn("a disk has lost its header here", done.stderr)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        run(*rados, "create", name)
+        run(*rados, "setxattr", name, "mdfs.disk", header.decode())
+        self.check("--data")
+        self.mount()
+        self.assertEqual(self.get("before"), before)
+
+    def test_a_size_whose_maps_the_cluster_has_no_room_for_is_refused(self):
+        done = attempt(MKMDFS, "--size", "999999T", f"rados:pinned0/large{os.getpid()}")
+        self.assertRegex(done.stderr, "the maps of a disk of .* take .*; the cluster has .* left")
+        self.assertNotEqual(done.returncode, 0)
+
+    def test_a_status_comes_while_an_osd_is_silent(self):
+        self.make()
+        self.mount()
+        cluster("kill-osd", "1")
+        begun = time.monotonic()
+        done = attempt(MDFS, "volume", "status", self.path)
+        took = time.monotonic() - begun
+        cluster("start-osd", "1")
+        self.assertIn(done.returncode, (0, 4), done.stderr)
+        self.assertLess(took, 40, "one operation waits for 60 s")
+
     def test_an_osd_that_is_killed_and_comes_back_delays_and_changes_no_byte(self):
         self.names = [f"rados:shared/mount/v{os.getpid()}-{self.number}-{i}" for i in range(2)]
         self.make()

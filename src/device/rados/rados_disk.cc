@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -17,6 +18,8 @@
 
 namespace mdfs::device {
 namespace {
+
+constexpr std::chrono::milliseconds kPatience(1000);  // of those who ask for the condition of a disk
 
 // A full pool answers with an error; without this flag librados would wait until there is room.
 constexpr int kFlags = librados::OPERATION_FULL_TRY;
@@ -78,6 +81,8 @@ Result<std::unique_ptr<RadosDisk>> RadosDisk::open(const RadosDescription& descr
                   RadosGuard::take(std::move(connection), std::move(io), description.disk, name.header_object(),
                                    description.mode, [self = disk.get()] { self->measure_room(); }));
   MDFS_TRY(disk->measure());  // it may have changed before it was locked
+  disk->look_ = std::make_unique<SharedLook>([self = disk.get()] { return self->look(); },
+                                             Condition{disk->size_bytes_, false}, kPatience);
   return disk;
 }
 
@@ -96,7 +101,12 @@ Result<std::uint64_t> RadosDisk::measure() {
   return header.size_bytes;
 }
 
-Result<Condition> RadosDisk::condition() {
+// Every write asks before it is made. One that waits for an OSD waits in the write, not here.
+Result<Condition> RadosDisk::condition() { return look_ ? look_->condition() : look(); }
+
+Result<Condition> RadosDisk::look() {
+  if (guard_ && !guard_->holds_lock())
+    return Error{Errc::kIo, disk_ + ": its lock was broken by somebody else; nothing more is written to it"};
   const auto header = read_rados_header(io_, disk_, name_);
   if (header.ok()) return Condition{header->size_bytes, false};
   if (header.error().code == Errc::kNotFound) return Condition{size_bytes_, true};
@@ -206,6 +216,7 @@ void RadosDisk::pump() {
 }
 
 int RadosDisk::start(Operation& operation) {
+  if (operation.op != Op::kRead && guard_ && guard_->has_lost_lock()) return -ESHUTDOWN;
   const bool is_discard = operation.op == Op::kDiscard;
   const std::string object = name_.data_object(is_discard ? operation.discard.object : operation.plan.object);
   librados::AioCompletion* const completion = librados::Rados::aio_create_completion(&operation, answered);

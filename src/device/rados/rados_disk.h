@@ -17,6 +17,7 @@
 #include "device/rados/rados_cluster.h"
 #include "device/rados/rados_guard.h"
 #include "device/rados/rados_header.h"
+#include "device/rados/shared_look.h"
 
 namespace mdfs::device {
 
@@ -67,6 +68,8 @@ class RadosDisk final : public Disk {
   static int scatter(Operation& operation, int result);
   void end_part(Transfer& transfer, int result);
   void measure_room();
+  // Asks the cluster.
+  Result<Condition> look();
 
   const std::shared_ptr<RadosConnection> connection_;
   librados::IoCtx io_;
@@ -84,7 +87,8 @@ class RadosDisk final : public Disk {
   std::uint64_t bytes_ = 0;     // in flight
   unsigned pumping_ = 0;        // threads in pump()
 
-  std::unique_ptr<RadosGuard> guard_;  // ends first; null: opened to look
+  std::unique_ptr<RadosGuard> guard_;  // ends before the above; null: opened to look
+  std::unique_ptr<SharedLook> look_;   // ends first; null likewise
 };
 
 // The header of a disk. kNotFound: there is no such object; else as decode_rados_header().

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <pthread.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <list>
@@ -21,6 +22,8 @@ constexpr const char* kLock = "mdfs";
 constexpr const char* kReaders = "readers";  // readers share the lock because they give the same tag
 constexpr auto kTick = std::chrono::seconds(10);
 constexpr auto kWatchAgain = std::chrono::seconds(1);
+constexpr auto kPassing = std::chrono::seconds(2);
+constexpr auto kLookAgain = std::chrono::milliseconds(200);
 constexpr int kTries = 3;  // others may be taking the lock at the same time
 
 std::string new_token() {
@@ -89,7 +92,7 @@ Status RadosGuard::lock(OpenMode mode) {
   for (int tries = 0;; ++tries) {
     const int result = try_lock(mode);
     locked_ = result == 0;
-    if (locked_) return {};
+    if (locked_) return clear_watchers(mode);
     if (result != -EBUSY && result != -EEXIST) return rados_error(result, disk_ + ": taking its lock");
     if (tries == kTries) return Error{Errc::kBusy, disk_ + " is in use: others are taking its lock, too"};
     MDFS_TRY(clear_dead(mode));
@@ -124,10 +127,8 @@ Status RadosGuard::clear_dead(OpenMode mode) {
     const std::string who =
         fmt::format("{} ({} at {})", holder ? holder->text() : "another program", locker.client, locker.address);
     if (exclusive != 0) {
-      if (const int result = connection_->cluster().blocklist_add(locker.address, kFenceSeconds); result < 0)
-        return rados_error(result, fmt::format("{}: its writer, {}, has gone and must be fenced; the user of the "
-                                               "cluster needs the monitor capability \"profile rbd\"",
-                                               disk_, who));
+      MDFS_TRY(fence(locker.address, who));
+      fenced_.insert(number_of(locker.client));
     }
     const int result = io_.break_lock(object_, kLock, locker.client, locker.cookie);
     if (result < 0 && result != -ENOENT) return rados_error(result, disk_ + ": breaking the lock of " + who);
@@ -136,11 +137,74 @@ Status RadosGuard::clear_dead(OpenMode mode) {
   return {};
 }
 
+Status RadosGuard::fence(const std::string& address, const std::string& who) {
+  const int result = connection_->cluster().blocklist_add(address, kFenceSeconds);
+  if (result == 0) return {};
+  const bool refused = result == -EPERM || result == -EACCES;
+  return rados_error(result, fmt::format("{}: its writer, {}, must be fenced{}", disk_, who,
+                                         refused ? "; the user of the cluster needs the monitor capability \"profile "
+                                                   "rbd\""
+                                                 : ""));
+}
+
+Status RadosGuard::clear_watchers(OpenMode mode) {
+  const auto until = std::chrono::steady_clock::now() + kPassing;
+  for (;;) {
+    std::list<obj_watch_t> watchers;
+    if (const int result = io_.list_watchers(object_, &watchers); result < 0)
+      return rados_error(result, disk_ + ": asking who watches it");
+    std::set<std::uint64_t> known = fenced_;
+    known.insert(connection_->cluster().get_instance_id());
+    if (mode == OpenMode::kReadOnly) {
+      int exclusive = 0;
+      std::string tag;
+      std::list<librados::locker_t> lockers;
+      if (const int result = io_.list_lockers(object_, kLock, &exclusive, &tag, &lockers); result < 0)
+        return rados_error(result, disk_ + ": asking who holds its lock");
+      for (const librados::locker_t& locker : lockers) known.insert(number_of(locker.client));
+    }
+    watchers.remove_if(
+        [&](const obj_watch_t& one) { return known.contains(static_cast<std::uint64_t>(one.watcher_id)); });
+    if (watchers.empty()) return {};
+    // One who is taking the lock at the same time watches already, and goes when he does not get it.
+    if (std::chrono::steady_clock::now() < until) {
+      std::this_thread::sleep_for(kLookAgain);
+      continue;
+    }
+    const obj_watch_t& other = watchers.front();
+    const std::string who = fmt::format("client.{} at {}", other.watcher_id, other.addr);
+    if (mode == OpenMode::kReadOnly)
+      return Error{Errc::kBusy,
+                   fmt::format("{} is in use by {}, whose lock was broken; mounted for writing, the disk is "
+                               "taken from it",
+                               disk_, who)};
+    MDFS_TRY(fence(other.addr, who));
+    fenced_.insert(static_cast<std::uint64_t>(other.watcher_id));
+    spdlog::warn("{}: {} used it without a lock, which somebody had broken; it was fenced", disk_, who);
+  }
+}
+
+bool RadosGuard::holds_lock() {
+  if (lost_) return false;
+  int exclusive = 0;
+  std::string tag;
+  std::list<librados::locker_t> lockers;
+  const int result = io_.list_lockers(object_, kLock, &exclusive, &tag, &lockers);
+  if (result < 0 && result != -ENOENT) return true;  // what asks for more will see the same error
+  const bool held = result >= 0 && std::any_of(lockers.begin(), lockers.end(), [&](const librados::locker_t& one) {
+                      return one.cookie == self_.cookie();
+                    });
+  if (!held && !lost_.exchange(true))
+    spdlog::error("{}: its lock was broken by somebody else; nothing more is written to it", disk_);
+  return held;
+}
+
 void RadosGuard::keep(const std::function<void()>& tick) {
   pthread_setname_np(pthread_self(), "mdfs-rados");
   bool again = false;
   for (;;) {
     tick();
+    (void)holds_lock();
     {
       std::unique_lock lock(mutex_);
       changed_.wait_for(lock, again ? kWatchAgain : std::chrono::duration_cast<std::chrono::milliseconds>(kTick),

@@ -2,12 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <rados/librados.hpp>
+#include <set>
 #include <string>
 #include <thread>
 
@@ -21,7 +23,8 @@ namespace mdfs::device {
 // A writer holds the lock alone, readers share it. The lock has no end of its own. Its holder watches the header object
 // as long as it lives: the cluster ends the watch of a client that was silent for kWatchSeconds. A holder without a
 // watch is dead, and so is a process of this machine that has ended. A dead writer is first fenced (blocklisted), so
-// that no OSD takes anything from it any more; then its lock is broken. The clocks of machines do not matter.
+// that no OSD takes anything from it any more; then its lock is broken. The clocks of machines do not matter. Who
+// watches without a lock had one that an administrator broke: a new writer fences him as well.
 class RadosGuard final : public librados::WatchCtx2 {
  public:
   static constexpr std::uint32_t kWatchSeconds = 10;
@@ -33,6 +36,10 @@ class RadosGuard final : public librados::WatchCtx2 {
                                                   const std::string& disk, const std::string& object, OpenMode mode,
                                                   std::function<void()> tick);
   ~RadosGuard() override;
+  // False for ever once the lock was found in other hands, or in none. Asks the cluster; true where it does not answer.
+  bool holds_lock();
+  // As the last answer was.
+  bool has_lost_lock() const { return lost_; }
   RadosGuard(const RadosGuard&) = delete;
   RadosGuard& operator=(const RadosGuard&) = delete;
 
@@ -47,6 +54,9 @@ class RadosGuard final : public librados::WatchCtx2 {
   int try_lock(OpenMode mode);
   // Breaks the locks of dead holders, or returns kBusy.
   Status clear_dead(OpenMode mode);
+  // The lock is held. Those who watch without one are fenced by a writer, and refused by a reader.
+  Status clear_watchers(OpenMode mode);
+  Status fence(const std::string& address, const std::string& who);
   void keep(const std::function<void()>& tick);
 
   const std::shared_ptr<RadosConnection> connection_;
@@ -56,6 +66,8 @@ class RadosGuard final : public librados::WatchCtx2 {
   std::uint64_t watch_ = 0;  // of the thread that makes watches: take(), then keeper_
   bool watches_ = false;
   bool locked_ = false;
+  std::set<std::uint64_t> fenced_;  // clients
+  std::atomic<bool> lost_{false};
 
   std::mutex mutex_;  // guards the two below
   std::condition_variable changed_;

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <cerrno>
+#include <ctime>
 #include <string>
 
+#include "base/text.h"
 #include "device/rados/rados_disk.h"
 
 namespace mdfs::device {
@@ -41,6 +43,28 @@ Status empty(Disk& disk) {
   return run({&request, 1});
 }
 
+// A disk that has lost its header still has the label at its beginning.
+Status check_unused(Place& place, const std::string& disk) {
+  const std::string header = place.name.header_object(), first = place.name.data_object(0);
+  std::uint64_t bytes = 0;
+  std::time_t changed{};
+  if (place.io.stat(first, &bytes, &changed) == -ENOENT || place.io.stat(header, &bytes, &changed) != -ENOENT)
+    return {};
+  return {Errc::kExists, fmt::format("{}: object {} exists: a disk has lost its header here, and can be given it back "
+                                     "(doc/SCALE.md); --force makes a new disk in its place",
+                                     disk, first)};
+}
+
+// The maps of free space are written at once, twice: two bits for each block of 4096 bytes.
+Status check_room(Place& place, const std::string& disk, std::uint64_t size_bytes) {
+  librados::cluster_stat_t stat{};
+  if (place.connection->cluster().cluster_stat(stat) < 0) return {};
+  const std::uint64_t room = stat.kb_avail * 1024, maps = size_bytes / 4096 / 4;
+  if (maps < room / 2) return {};
+  return {Errc::kNoSpace, fmt::format("{}: the maps of a disk of {} take {}; the cluster has {} left", disk,
+                                      format_size(size_bytes), format_size(maps), format_size(room))};
+}
+
 }  // namespace
 
 Result<RadosHeader> read_rados_header(librados::IoCtx& io, const std::string& disk, const RadosName& name) {
@@ -57,7 +81,9 @@ Status create_rados_disk(const RadosDescription& description, std::uint64_t size
   const RadosHeader header{size_bytes, kRadosObjectBytes};
   MDFS_TRY(check_rados_header(disk, header));
   MDFS_TRY_ASSIGN(Place place, place_of(description));
+  MDFS_TRY(check_room(place, disk, size_bytes));
   const librados::bufferlist text = to_bytes(encode_rados_header(header));
+  if (!replace) MDFS_TRY(check_unused(place, disk));
   librados::ObjectWriteOperation make;
   make.create(true);
   make.setxattr(kAttribute, text);
