@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <utility>
 
 #include "base/check.h"
 #include "base/checked.h"
@@ -41,22 +42,21 @@ geometry::Plan plan_segments(const std::vector<Segment>& segments, std::size_t l
 std::vector<Request> merge_segments(const std::vector<Segment>& segments, std::size_t largest_bytes) {
   std::vector<Request> requests;
   if (segments.empty()) return requests;
-  const geometry::Plan plan = plan_segments(segments, largest_bytes);
-  for (const geometry::DiskPlan& disk : plan.disks)
-    for (const geometry::PlanRequest& planned : disk.requests) {
-      requests.push_back({static_cast<std::uint16_t>(disk.disk), planned.offset_bytes, {}, {}});
-      std::uint64_t end = planned.offset_bytes;  // of the last of these requests
-      for (const geometry::RequestPiece& piece : disk.pieces_of(planned)) {
-        // Bytes that are wanted twice are read twice.
-        const std::uint64_t begin = planned.offset_bytes + piece.request_offset_bytes;
-        if (begin != end || requests.back().buffers.size() == device::kMaxIoVectors)
-          requests.push_back({static_cast<std::uint16_t>(disk.disk), begin, {}, {}});
-        end = begin + piece.length_bytes;
+  geometry::Plan plan = plan_segments(segments, largest_bytes);
+  for (geometry::DiskPlan& planned : plan.disks) {
+    const geometry::DiskPlan disk = geometry::with_own_bytes(std::move(planned));
+    for (const geometry::PlanRequest& sent : disk.requests) {
+      requests.push_back({static_cast<std::uint16_t>(disk.disk), sent.offset_bytes, {}, {}});
+      for (const geometry::RequestPiece& piece : disk.pieces_of(sent)) {
+        if (requests.back().buffers.size() == device::kMaxIoVectors)
+          requests.push_back(
+              {static_cast<std::uint16_t>(disk.disk), sent.offset_bytes + piece.request_offset_bytes, {}, {}});
         const Segment& segment = segments[piece.part];
         append_memory(requests.back().buffers, segment.memory + piece.part_offset_bytes, piece.length_bytes);
         requests.back().owners.push_back(segment.owner);
       }
     }
+  }
   for (Request& request : requests) {
     std::sort(request.owners.begin(), request.owners.end());
     request.owners.erase(std::unique(request.owners.begin(), request.owners.end()), request.owners.end());
