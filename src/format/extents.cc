@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "format/fields.h"
+#include "geometry/page.h"
 
 namespace mdfs::format {
 namespace {
@@ -38,7 +39,8 @@ unsigned ExtentTableShape::checksums() const {
 }
 
 std::uint16_t ExtentTableShape::record_bytes() const {
-  return static_cast<std::uint16_t>(align_up(kFixed + 4 * std::size_t{checksums()}, 8));
+  static_assert(geometry::record_bytes(1) == align_up(kFixed + 4, 8));
+  return static_cast<std::uint16_t>(geometry::record_bytes(checksums()));
 }
 
 unsigned ExtentTableShape::places() const {

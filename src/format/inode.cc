@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "format/fields.h"
-#include "format/parity_group.h"
+#include "geometry/parity_box.h"
 
 namespace mdfs::format {
 namespace {
@@ -42,7 +42,7 @@ Status check(const Inode& inode) {
   MDFS_FORMAT_REQUIRE(inode.is_directory() || inode.entries == 0, "inode.entries");
   MDFS_FORMAT_REQUIRE(inode.protection <= kMostLostDisks, "inode.protection");
   MDFS_FORMAT_REQUIRE((inode.protection == 0) == (inode.group_members == 0), "inode.protection");
-  MDFS_FORMAT_REQUIRE(inode.group_members == 0 || is_group_width(inode.group_members), "inode.protection");
+  MDFS_FORMAT_REQUIRE(inode.group_members == 0 || geometry::is_parity_width(inode.group_members), "inode.protection");
   MDFS_FORMAT_REQUIRE(inode.protection == 0 || inode.is_regular() || inode.is_directory(), "inode.protection");
   MDFS_FORMAT_REQUIRE(inode.spare_disks <= MDFS_MAX_DISKS - 2, "inode.spare-disks");
   MDFS_FORMAT_REQUIRE(inode.spare_disks == 0 || inode.is_directory(), "inode.spare-disks");

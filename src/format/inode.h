@@ -51,7 +51,7 @@ struct Inode {
   bool has_copies() const { return protection == 1; }
   // Extents of an image that are to share one parity in place of their copies; 1: none do.
   std::uint8_t group_width() const { return has_copies() && group_members > 1 ? group_members : std::uint8_t{1}; }
-  // `width`: 1, or extents that are to share a parity (is_group_width()).
+  // `width`: 1, or extents that are to share a parity (geometry::is_parity_width()).
   void set_copies(bool wanted, unsigned width = 1) {
     protection = wanted ? 1 : 0;
     group_members = wanted ? static_cast<std::uint8_t>(width) : 0;

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <bit>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -10,16 +9,13 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "format/extents.h"
+#include "geometry/parity_box.h"
 #include "mdfs/ondisk.h"
 
 namespace mdfs::format {
 
 // Members and leavers of one group.
-inline constexpr unsigned kMostGroupPieces = 8;
-// Members that a group may be asked to have: 1 (a copy), 2, 4 or 8.
-inline constexpr bool is_group_width(unsigned members) {
-  return members <= kMostGroupPieces && std::has_single_bit(members);
-}
+inline constexpr unsigned kMostGroupPieces = geometry::kMostParityWidth;
 
 // One group, with several members or with leavers. All pieces are contiguous.
 struct ParityGroup {

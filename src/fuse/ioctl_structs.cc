@@ -15,8 +15,8 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "codec/codec_table.h"
-#include "format/parity_group.h"
 #include "geometry/default_extent.h"
+#include "geometry/parity_box.h"
 
 namespace mdfs::fuse {
 namespace {
@@ -399,7 +399,7 @@ Status check_protection_request(const mdfs_ioc_protection& in) {
   if (in.action > MDFS_IOC_PROTECTION_SET) return bad("action");
   if (in.action == MDFS_IOC_PROTECTION_SET ? in.copies != 1 && in.copies != 2 : in.copies != 0) return bad("copies");
   const std::uint32_t groups = in.group_members;
-  const bool is_known = groups == 0 || format::is_group_width(groups) || groups == MDFS_IOC_PROTECTION_USUAL_GROUPS;
+  const bool is_known = groups == 0 || geometry::is_parity_width(groups) || groups == MDFS_IOC_PROTECTION_USUAL_GROUPS;
   if (!is_known || (groups > 1 && in.copies != 2)) return bad("group_members");
   mdfs_ioc_protection plain{};
   plain.group_members = groups;

@@ -17,6 +17,11 @@ struct PageBox {
 };
 PageBox page_box(unsigned rank, std::uint32_t record_bytes);
 
+// Of the record of an extent with so many checksums (mdfs_extent_record).
+inline constexpr std::uint32_t record_bytes(std::uint64_t checksums) {
+  return static_cast<std::uint32_t>((28 + 4 * checksums + 7) / 8 * 8);
+}
+
 // The place of an extent's record: the number of its page, and its index there (0 .. places - 1, row-major).
 struct PagePlace {
   std::uint64_t page = 0;

@@ -22,6 +22,11 @@ Coord coord_of(unsigned rank, const PageBox& page, unsigned place) {
 
 }  // namespace
 
+unsigned most_group_members(unsigned width, std::uint64_t extent_bytes, unsigned disks) {
+  const auto by_size = static_cast<unsigned>(std::max<std::uint64_t>(1, kMostGroupBytes / extent_bytes));
+  return std::min({width, by_size, disks > 1 ? disks - 1 : 1, kMostParityWidth});
+}
+
 Coord parity_box(unsigned rank, const Coord& grid, const PageBox& page, unsigned width) {
   MDFS_CHECK(std::has_single_bit(width) && rank >= 1);
   Coord box{};

@@ -4,7 +4,6 @@
 
 #include "engine/open_object.h"
 #include "format/extents.h"
-#include "format/parity_group.h"
 #include "geometry/parity_box.h"
 #include "volume/operations.h"
 #include "volume/volume_impl.h"
@@ -16,7 +15,7 @@ unsigned VolumeImpl::usual_group_members() const { return geometry::usual_parity
 // The writers of an open image follow before the inode does: a copy too many does no harm.
 Status VolumeImpl::set_protection(Ino ino, const WantedProtection& wanted) {
   MDFS_TRY(check_writable());
-  if (!format::is_group_width(wanted.group_members))
+  if (!geometry::is_parity_width(wanted.group_members))
     return {Errc::kInvalidArgument, fmt::format("groups of {} extents, not 1, 2, 4 or 8", wanted.group_members)};
   const unsigned disks = store_->data_disks();
   if (wanted.copies && disks < 2)

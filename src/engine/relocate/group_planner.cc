@@ -13,19 +13,11 @@
 #include "engine/open_object.h"
 #include "engine/relocate/group_unit.h"
 #include "geometry/parity_box.h"
+#include "geometry/piece_disks.h"
 
 namespace mdfs::engine {
-namespace {
-
-// Of all extents of a group, as raw bytes: what one piece of work holds in memory.
-constexpr std::uint64_t kMostGroupBytes = 16u << 20;
-
-}  // namespace
-
 unsigned GroupPlanner::most_members(const OpenObject& object, unsigned width) const {
-  const unsigned disks = core_.store.data_disks();
-  const auto by_size = static_cast<unsigned>(std::max<std::uint64_t>(1, kMostGroupBytes / object.extent_bytes));
-  return std::min({width, by_size, disks > 1 ? disks - 1 : 1, format::kMostGroupPieces});
+  return geometry::most_group_members(width, object.extent_bytes, core_.store.data_disks());
 }
 
 // ---- what is there
@@ -128,12 +120,10 @@ void GroupPlanner::choose_disks(const OpenObject& object, std::uint64_t gone, Gr
     extent.disk = static_cast<std::uint16_t>(object.placement_disk(extent.coord));
     for (const std::uint64_t avoided : {apart, taken, gone}) {
       if ((avoided >> extent.disk & 1) == 0) break;
-      std::optional<std::uint16_t> best;
-      for (std::uint16_t disk = 0; disk < free_blocks.size(); ++disk)
-        if ((avoided >> disk & 1) == 0 && free_blocks[disk] > 0 && (!best || free_blocks[disk] > free_blocks[*best]))
-          best = disk;
-      if (best) extent.disk = *best;
-      if (best) break;
+      const std::vector<std::uint16_t> disks = geometry::disks_by_room(avoided, free_blocks);
+      if (disks.empty() || free_blocks[disks.front()] == 0) continue;
+      extent.disk = disks.front();
+      break;
     }
     taken |= std::uint64_t{1} << extent.disk;
   }

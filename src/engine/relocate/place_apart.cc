@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "format/extents.h"
+#include "geometry/piece_disks.h"
 
 namespace mdfs::engine {
 namespace {
@@ -36,14 +37,7 @@ bool allocate(Core& core, store::AllocationRequest request, std::uint64_t blocks
 
 bool place_apart(Core& core, const PieceToPlace& piece, std::span<const std::uint64_t> free_blocks,
                  store::Reservation& reservation, format::Runs& to) {
-  std::vector<std::uint16_t> disks;
-  for (std::uint16_t disk = 0; disk < free_blocks.size(); ++disk)
-    if ((piece.taken >> disk & 1) == 0) disks.push_back(disk);
-  std::stable_sort(disks.begin(), disks.end(), [&](std::uint16_t one, std::uint16_t other) {
-    if (one == piece.where.disk || other == piece.where.disk) return one == piece.where.disk && other != one;
-    return free_blocks[one] > free_blocks[other];
-  });
-  for (const std::uint16_t disk : disks) {
+  for (const std::uint16_t disk : geometry::disks_by_room(piece.taken, free_blocks, piece.where.disk)) {
     store::AllocationRequest alone = piece.where;
     alone.disk = disk;
     alone.avoided_disks = ~(std::uint64_t{1} << disk);

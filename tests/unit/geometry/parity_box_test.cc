@@ -75,6 +75,14 @@ RC_GTEST_PROP(ParityGroupsTest, NoTwoExtentsOfAGroupLieOnOneDisk, (std::vector<u
   RC_ASSERT(seen == (std::uint64_t{1} << extents.size()) - 1);
 }
 
+TEST(ParityBoxTest, GroupsAreSmallerWhereExtentsAreLargeOrDisksFew) {
+  EXPECT_EQ(most_group_members(4, 1 << 20, 8), 4u);
+  EXPECT_EQ(most_group_members(8, 3 << 20, 12), 5u);
+  EXPECT_EQ(most_group_members(8, 16 << 20, 12), 1u);
+  EXPECT_EQ(most_group_members(8, 1 << 20, 5), 4u);
+  EXPECT_EQ(most_group_members(4, 1 << 20, 1), 1u);
+}
+
 TEST(ParityGroupsTest, ACrowdedDiskLeavesNoExtentAlone) {
   const std::vector<ExtentOnDisks> extents = {{0, 1}, {1, 1}, {2, 2}, {3, 4}};
   const std::vector<std::uint64_t> groups = parity_groups(extents, 4);
