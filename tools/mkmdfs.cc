@@ -19,13 +19,12 @@
 #include "device/open.h"
 #include "device/probe.h"
 #include "device/same_disk.h"
-#include "format/parity_group.h"
-#include "geometry/parity_box.h"
 #include "store/format_volume.h"
 #include "support/cluster_options.h"
 #include "support/command.h"
 #include "support/file.h"
 #include "support/json_output.h"
+#include "support/parity_options.h"
 #include "support/ranges.h"
 #include "support/read_rate.h"
 #include "support/streams.h"
@@ -37,8 +36,8 @@ namespace {
 struct Options {
   std::string block_size = "4K", label, weights = "auto";
   std::optional<std::string> size, grow_to, zone_size, policy;
-  unsigned copies = 1, parity = 0, spare = 0;
-  std::optional<unsigned> width;
+  unsigned copies = 1, spare = 0;
+  ParityOptions parity;
   bool sparse = false, force = false, json = false;
   std::vector<std::string> disks, metadata;  // for data and tree nodes, and for tree nodes alone
 };
@@ -123,12 +122,8 @@ Status refuse_contents(const std::string& path) {
   return {Errc::kExists, fmt::format("{}: holds {}; give --force to overwrite it", path, *found)};
 }
 
-unsigned width_of(const Options& options) {
-  const std::size_t data_disks = options.disks.size() - options.metadata.size();
-  return options.width.value_or(std::max(2u, geometry::usual_parity_width(data_disks)));
-}
-
-std::string json_text(const Options& options, const store::FormattedVolume& volume, const DiskWeights& weights) {
+std::string json_text(const Options& options, unsigned width, const store::FormattedVolume& volume,
+                      const DiskWeights& weights) {
   nlohmann::ordered_json json;
   json["output_version"] = kOutputVersion;
   json["uuid"] = volume.uuid.to_string();
@@ -136,8 +131,8 @@ std::string json_text(const Options& options, const store::FormattedVolume& volu
   json["block_size"] = volume.block_size;
   json["policy"] = options.policy.value_or("scatter");
   json["copies"] = options.copies;
-  json["parity"] = options.parity;
-  json["width"] = options.parity > 0 ? width_of(options) : 1;
+  json["parity"] = options.parity.parity;
+  json["width"] = width;
   json["spare"] = options.spare;
   json["disks"] = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < volume.disks.size(); ++i) {
@@ -155,12 +150,13 @@ std::string json_text(const Options& options, const store::FormattedVolume& volu
   return dump_json(json) + "\n";
 }
 
-void print_text(const Options& options, const store::FormattedVolume& volume, const DiskWeights& weights) {
+void print_text(const Options& options, unsigned width, const store::FormattedVolume& volume,
+                const DiskWeights& weights) {
   print_out("volume {}{}: {} disk{}, blocks of {}\n", volume.uuid.to_string(),
             options.label.empty() ? "" : " '" + options.label + "'", volume.disks.size(),
             volume.disks.size() == 1 ? "" : "s", format_size(volume.block_size));
-  if (options.parity > 0)
-    print_out("  new images get a parity for {} extents each, new other files two copies\n", width_of(options));
+  if (width > 1)
+    print_out("  new images get a parity for {} extents each, new other files two copies\n", width);
   else if (options.copies == 2)
     print_out("  new files have two copies\n");
   if (options.spare > 0)
@@ -201,17 +197,9 @@ Status make_volume(Options options) {
   }
   if (options.copies == 2 && data_disks < 2)
     return {Errc::kUsage, "--copies 2: second copies lie on other disks: give two disks or more for data"};
-  format.copies = options.copies == 2 || options.parity > 0;
-  if (options.width && options.parity == 0) return {Errc::kUsage, "--width is of --parity"};
-  if (options.parity > 0) {
-    const unsigned width = width_of(options);
-    if (width < 2 || !format::is_group_width(width))
-      return {Errc::kUsage, fmt::format("--width {}: must be 2, 4 or 8", width)};
-    if (data_disks <= width)
-      return {Errc::kUsage, fmt::format("--parity 1 --width {}: needs {} disks for data or more, not {}", width,
-                                        width + 1, data_disks)};
-    format.group_members = static_cast<std::uint8_t>(width);
-  }
+  MDFS_TRY_ASSIGN(const unsigned width, options.parity.width_for(data_disks));
+  format.copies = options.copies == 2 || width > 1;
+  if (width > 1) format.group_members = static_cast<std::uint8_t>(width);
   if (options.spare > 0 && options.spare + 2 > data_disks)
     return {Errc::kUsage, fmt::format("--spare {}: second copies need two disks beside those that may be lost: at most "
                                       "the number of disks less two ({})",
@@ -256,9 +244,9 @@ Status make_volume(Options options) {
   MDFS_TRY_ASSIGN(const store::FormattedVolume volume, store::format_volume(borrowed, format, environment));
   made.keep();
   if (options.json)
-    print_out("{}", json_text(options, volume, weights));
+    print_out("{}", json_text(options, width, volume, weights));
   else
-    print_text(options, volume, weights);
+    print_text(options, width, volume, weights);
   return {};
 }
 
@@ -276,13 +264,9 @@ int main(int argc, char** argv) {
   CLI::Option* const copies =
       app.add_option("--copies", options.copies, "Of all data of new files, on different disks: 1 or 2 (default: 1)")
           ->check(mdfs::tools::whole_number(1, 2));
-  app.add_option("--parity", options.parity,
-                 "Of new images, when they rest: 1 for several extents in place of their copies (default: 0)")
-      ->check(mdfs::tools::whole_number(0, 1))
-      ->excludes(copies);
-  app.add_option("--width", options.width,
-                 "Extents that share a parity: 2, 4 or 8 (default: 4, or 2 on fewer than 6 disks)")
-      ->check(mdfs::tools::whole_number(2, 8));
+  mdfs::tools::add_parity_options(
+      app, options.parity, "Of new images, when they rest: 1 for several extents in place of their copies (default: 0)",
+      copies);
   app.add_option("--spare", options.spare,
                  "Keep room free to make the second copies anew that so many lost disks had (default: 0)")
       ->check(mdfs::tools::whole_number(0, MDFS_MAX_DISKS - 2));
