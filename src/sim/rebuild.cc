@@ -10,13 +10,12 @@
 #include "base/checked.h"
 #include "geometry/extent_grid.h"
 #include "geometry/page.h"
-#include "geometry/plan.h"
 #include "sim/experiment.h"
+#include "sim/parity_rebuild.h"
 
 namespace mdfs::sim {
 namespace {
 
-constexpr std::uint32_t kRecordBytes = 64;  // of an extent in its page, about: pages of 64 extents
 constexpr double kYieldS = static_cast<double>(kMostYieldNs) * 1e-9;
 constexpr double kNapS = static_cast<double>(kYieldNapNs) * 1e-9;
 
@@ -55,7 +54,6 @@ class Planner {
       }
       first = last;
     }
-    plan.imbalance = imbalance(plan);
     return plan;
   }
 
@@ -66,7 +64,8 @@ class Planner {
   std::vector<Lost> find_lost() {
     const geometry::ByteGeometry bytes = geometry::byte_geometry(image_);
     const geometry::Coord grid = image_.grid();
-    const geometry::PageBox box = geometry::page_box(image_.rank, kRecordBytes);
+    const geometry::PageBox box =
+        geometry::page_box(image_.rank, geometry::record_bytes(system_.checksums_of_extent()));
     std::vector<Lost> lost;
     for (std::uint64_t number = 0; number < geometry::extent_count(image_.rank, grid); ++number) {
       const geometry::Coord extent = geometry::extent_coord(bytes, number);
@@ -111,32 +110,8 @@ class Planner {
                                                  : 3 * copies_of_disk + rebuilt_second_[target]++;
       reads.push_back({extent.source, extent.source_offset, step});
       writes.push_back({target, system_.layout().offset_of_rank(rank), step});
-      shares[extent.source].read_bytes += step;
-      shares[target].written_bytes += step;
     }
-    return {requests(reads), requests(writes), false};
-  }
-
-  std::vector<Request> requests(const std::vector<geometry::PlanPart>& parts) const {
-    const std::vector<geometry::DiskLimits> limits(system_.setup().disks,
-                                                   {.max_request_bytes = ReadRules{}.max_request_bytes});
-    const auto plan = geometry::plan_requests(parts, limits);
-    MDFS_CHECK(plan.ok());
-    std::vector<Request> requests;
-    for (const geometry::DiskPlan& disk : plan->disks)
-      for (const geometry::PlanRequest& request : disk.requests)
-        requests.push_back(system_.request_of(disk.disk, request.offset_bytes, request.length_bytes));
-    return requests;
-  }
-
-  double imbalance(const RebuildPlan& plan) const {
-    std::uint64_t most = 0, sum = 0;
-    for (const DiskShare& share : plan.disks) {
-      most = std::max(most, share.bytes());
-      sum += share.bytes();
-    }
-    const double mean = static_cast<double>(sum) / static_cast<double>(plan.disks.size() - 1);
-    return mean > 0 ? static_cast<double>(most) / mean : 1;
+    return piece_of(system_, reads, writes, shares);
   }
 
   const System& system_;
@@ -246,15 +221,27 @@ class Rebuild final : public Workload {
   std::vector<ResourceUse> use_;
 };
 
+double imbalance_of(const RebuildPlan& plan) {
+  std::uint64_t most = 0, sum = 0;
+  for (const DiskShare& share : plan.disks) {
+    most = std::max(most, share.bytes());
+    sum += share.bytes();
+  }
+  const double mean = static_cast<double>(sum) / static_cast<double>(plan.disks.size() - 1);
+  return mean > 0 ? static_cast<double>(most) / mean : 1;
+}
+
 }  // namespace
 
 Result<RebuildPlan> plan_rebuild(const System& degraded) {
   const Setup& setup = degraded.setup();
-  if (setup.copies != 2 || !setup.lost_disk)
-    return Error{Errc::kInvalidArgument, "a rebuild needs two copies and a lost disk"};
+  if (!degraded.is_protected() || !setup.lost_disk)
+    return Error{Errc::kInvalidArgument, "a rebuild needs two copies or parities, and a lost disk"};
   if (setup.disks < 3)
     return Error{Errc::kInvalidArgument, "a rebuild needs 3 disks or more: no other disk can take a second copy"};
-  return Planner(degraded).plan();
+  RebuildPlan plan = setup.width > 1 ? plan_parity_rebuild(degraded) : Planner(degraded).plan();
+  plan.imbalance = imbalance_of(plan);
+  return plan;
 }
 
 RebuildResult run_rebuild(const System& degraded, const RebuildPlan& plan, const std::optional<RebuildLoad>& load,

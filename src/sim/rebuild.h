@@ -9,34 +9,15 @@
 
 #include "base/result.h"
 #include "geometry/geometry.h"
+#include "sim/rebuild_plan.h"
 #include "sim/simulation.h"
 #include "sim/statistics.h"
 #include "sim/system.h"
 
 namespace mdfs::sim {
 
-// A piece of the work: all its reads at once, then all its writes at once.
-struct RebuildPiece {
-  std::vector<Request> reads, writes;
-  // The first of a step: the mount waits for readers before the step, too.
-  bool begins_step = false;
-};
-struct DiskShare {
-  std::uint64_t read_bytes = 0, written_bytes = 0;
-  std::uint64_t bytes() const { return read_bytes + written_bytes; }
-};
-// All extents of the image with a copy on the lost disk, in the order of the mount: each is read from its other disk,
-// and written to the disk, of those that are left, that has the most room.
-struct RebuildPlan {
-  std::vector<RebuildPiece> pieces;
-  std::uint64_t extents = 0;
-  std::uint64_t bytes = 0;       // lost, of whole blocks
-  std::vector<DiskShare> disks;  // the lost one has nothing to do
-  // The bytes that the busiest disk reads and writes, over the mean of the disks that are left.
-  double imbalance = 1;
-};
-// `degraded` has two copies and a lost disk. kInvalidArgument: it has not, or two disks at most, so that no other disk
-// can take a second copy.
+// `degraded` has two copies or parities, and a lost disk. kInvalidArgument: it has not, or two disks at most, so that
+// no other disk can take a second copy.
 Result<RebuildPlan> plan_rebuild(const System& degraded);
 
 struct RebuildLoad {

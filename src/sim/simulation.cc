@@ -144,8 +144,21 @@ Split Simulation::split_past_cache(std::uint32_t slot, std::uint32_t& awaited) {
   live.first_load = next_load_;
   next_load_ += split.requests.size();
   for (LoadId load = live.first_load; load < next_load_; ++load) under_way_.try_emplace(load);
+  // What is made from several requests is there after the last of them.
+  std::vector<LoadId> load_of_unit(missing.size());
+  for (std::size_t i = 0; i < missing.size(); ++i) load_of_unit[i] = live.first_load + request_of_unit[i];
+  live.made_left.clear();
+  live.made_of_requests.clear();
+  for (const Split::Made& made : split.made) {
+    const auto number = static_cast<std::uint32_t>(live.made_left.size());
+    for (const std::uint32_t request : made.requests) live.made_of_requests.emplace_back(request, number);
+    live.made_left.push_back(static_cast<std::uint32_t>(made.requests.size()));
+    under_way_.try_emplace(next_load_);
+    load_of_unit[made.unit] = next_load_++;
+  }
+  std::sort(live.made_of_requests.begin(), live.made_of_requests.end());
   for (std::size_t i = 0; i < missing.size(); ++i)
-    cache_.put(key(missing[i]), missing[i].unit, missing[i].memory_bytes, live.first_load + request_of_unit[i]);
+    cache_.put(key(missing[i]), missing[i].unit, missing[i].memory_bytes, load_of_unit[i]);
   return split;
 }
 
@@ -191,13 +204,22 @@ void Simulation::issue(std::uint32_t slot, std::uint64_t extents) {
 // A window that ends may start others, which move what `live_` holds: no reference is kept over that.
 void Simulation::extent_done(std::uint32_t slot, std::uint32_t extent) {
   std::vector<std::uint32_t> waiting;
-  if (live_[slot].first_load != 0) {
-    const auto load = under_way_.find(live_[slot].first_load + extent);
-    waiting = std::move(load->second);
-    under_way_.erase(load);
+  if (Live& live = live_[slot]; live.first_load != 0) {
+    end_load(live.first_load + extent, waiting);
+    const auto& all = live.made_of_requests;
+    for (auto one = std::lower_bound(all.begin(), all.end(), std::pair(extent, 0u));
+         one != all.end() && one->first == extent; ++one)
+      if (--live.made_left[one->second] == 0)
+        end_load(live.first_load + live.split.requests.size() + one->second, waiting);
   }
   part_done(slot);
   for (const std::uint32_t other : waiting) part_done(other);
+}
+
+void Simulation::end_load(LoadId load, std::vector<std::uint32_t>& waiting) {
+  const auto found = under_way_.find(load);
+  waiting.insert(waiting.end(), found->second.begin(), found->second.end());
+  under_way_.erase(found);
 }
 
 void Simulation::part_done(std::uint32_t slot) {

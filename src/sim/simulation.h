@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "sim/extent_cache.h"
@@ -94,7 +95,9 @@ class Simulation final : private Listener {
     Split split;
     std::vector<std::uint32_t> left;  // requests of each extent
     std::size_t next_request = 0;
-    LoadId first_load = 0;  // of its extents, for the cache; 0: without one
+    LoadId first_load = 0;                 // of its extents, for the cache; 0: without one. Those of split.made follow.
+    std::vector<std::uint32_t> made_left;  // requests of each of split.made
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> made_of_requests;  // request, number in split.made; sorted
     // Extents, its own and those that other windows read for it; and one for the stages before them.
     std::uint32_t parts_left = 0;
   };
@@ -102,11 +105,13 @@ class Simulation final : private Listener {
   void job_done(Engine& engine, std::uint64_t token) override;
   void alarm(Engine& engine, std::uint64_t token) override;
   void arrive(std::uint32_t slot);
-  bool counts_queues() const { return system_.setup().copies == 2; }
+  bool counts_queues() const { return system_.is_protected(); }
   // The extents that must be read. The cache gets them; the window also waits for extents that are on their way.
   Split split_past_cache(std::uint32_t slot, std::uint32_t& awaited);
   // The bytes of an extent have come: for this window, and for those that wait for them.
   void extent_done(std::uint32_t slot, std::uint32_t extent);
+  // Moves those that wait for a load to `waiting`.
+  void end_load(LoadId load, std::vector<std::uint32_t>& waiting);
   void begin(std::uint32_t slot);  // after the stages before the extents
   void issue(std::uint32_t slot, std::uint64_t extents);
   void part_done(std::uint32_t slot);
@@ -121,7 +126,7 @@ class Simulation final : private Listener {
   std::vector<Live> live_;
   std::vector<std::uint32_t> free_;
   std::vector<Step> steps_;
-  std::vector<double> queued_;  // with two copies: bytes that disks have to do, with kBytesOfAnAccess for each request
+  std::vector<double> queued_;  // with copies: bytes that disks have to do, with kBytesOfAnAccess for each request
   ExtentCache cache_;
   LoadId next_load_ = 1;
   std::unordered_map<LoadId, std::vector<std::uint32_t>> under_way_;  // requests for the cache; who else waits for each

@@ -16,6 +16,7 @@
 #include "geometry/decompose.h"
 #include "geometry/default_extent.h"
 #include "geometry/extent_grid.h"
+#include "geometry/parity_box.h"
 #include "geometry/plan.h"
 #include "geometry/shape_text.h"
 #include "model/trace.h"
@@ -23,6 +24,7 @@
 namespace mdfs::sim {
 namespace {
 
+constexpr unsigned kMostParityDisks = 64;                        // as many as a volume has
 constexpr std::uint64_t kMaxDiskBytes = std::uint64_t{1} << 62;  // that an image takes
 
 }  // namespace
@@ -68,6 +70,7 @@ Result<System> System::make(Setup setup) {
   MDFS_TRY(geometry::check(s.image));
   MDFS_TRY(system.choose_rules());
   MDFS_TRY(system.check_copies());
+  MDFS_TRY(system.check_parity());
   MDFS_TRY(system.place());
   MDFS_TRY(system.check_stored());
   system.route_.emplace(s.machine, s.disks, s.uniform_seeks);
@@ -84,6 +87,10 @@ std::uint64_t System::stored_extent_bytes() const {
   const double stored = std::round(static_cast<double>(bytes) * *setup_.compressed_share);
   return std::clamp<std::uint64_t>(static_cast<std::uint64_t>(stored), 1,
                                    static_cast<std::uint64_t>(model::kMaxCompressedShare) * bytes);
+}
+
+std::uint64_t System::checksums_of_extent() const {
+  return rules_.sub_block_bytes == 0 ? 1 : ceil_div(setup_.image.extent_bytes(), std::uint64_t{rules_.sub_block_bytes});
 }
 
 std::uint64_t System::step_bytes() const {
@@ -129,6 +136,12 @@ Status System::place() {
   if (setup_.copies == 2)
     second_ =
         ImageLayout(setup_.machine, setup_.image, placement, setup_.disks, step_bytes(), ImageLayout::Copy::kSecond);
+  if (setup_.width > 1)
+    parities_ = std::make_shared<const ParityLayout>(ParityLayout::Options{.image = setup_.image,
+                                                                           .placement = placement,
+                                                                           .width = setup_.width,
+                                                                           .checksums = checksums_of_extent(),
+                                                                           .step_bytes = step_bytes()});
   return {};
 }
 
@@ -229,37 +242,99 @@ Status System::check_stored() const {
 Status System::check_copies() const {
   const auto refused = [](std::string text) { return Error{Errc::kInvalidArgument, std::move(text)}; };
   if (setup_.copies < 1 || setup_.copies > 2) return refused(fmt::format("{} copies: not in 1..2", setup_.copies));
-  if (setup_.copies == 1)
+  if (!is_protected())
     return setup_.lost_disk ? Status(refused("with one copy the extents of a lost disk are lost")) : Status();
+  if (setup_.lost_disk && *setup_.lost_disk >= setup_.disks)
+    return refused(fmt::format("lost disk {}: not in 0..{}", *setup_.lost_disk, setup_.disks - 1));
+  if (setup_.copies == 1) return {};
   if (setup_.stored || setup_.machine.layout.requests != model::Layout::Requests::kMount)
     return refused("two copies: the machine must place and read extents as a mount does");
   if (setup_.disks < 2) return refused("two copies: at least 2 disks");
-  if (setup_.lost_disk && *setup_.lost_disk >= setup_.disks)
-    return refused(fmt::format("lost disk {}: not in 0..{}", *setup_.lost_disk, setup_.disks - 1));
   return {};
 }
 
+Status System::check_parity() const {
+  const unsigned width = setup_.width;
+  const auto refused = [](std::string text) { return Error{Errc::kInvalidArgument, std::move(text)}; };
+  if (width == 1) return {};
+  if (width == 0 || !geometry::is_parity_width(width))
+    return refused(fmt::format("a parity of {} extents: must be 2, 4 or 8", width));
+  if (setup_.copies != 1) return refused("an image has copies or parities, not both");
+  if (setup_.stored || setup_.machine.layout.requests != model::Layout::Requests::kMount)
+    return refused("parity: the machine must place and read extents as a mount does");
+  if (setup_.disks <= width || setup_.disks > kMostParityDisks)
+    return refused(fmt::format("a parity of {} extents needs {} to {} disks, not {}", width, width + 1,
+                               kMostParityDisks, setup_.disks));
+  if (geometry::extent_count(setup_.image.rank, setup_.image.grid()) > ParityLayout::kMostExtents)
+    return {Errc::kTooBig,
+            fmt::format("more than {} extents: parities of so many are not simulated", ParityLayout::kMostExtents)};
+  return {};
+}
+
+std::uint64_t System::offset_of_parity(const ParityLayout::Group& group) const {
+  // As much room as second copies would take: there are fewer of these.
+  const std::uint64_t before = ceil_div(parities_->extents(), std::uint64_t{setup_.disks}) * 2;
+  return layout_.offset_of_rank(before + group.rank);
+}
+
+std::optional<ExtentPlace> System::copy_of(std::uint64_t number, const geometry::Coord& extent,
+                                           std::uint64_t base) const {
+  if (setup_.copies == 2) return ExtentPlace{second_.disk_of(extent, base), second_.offset_of(number), 0};
+  const ParityLayout::Group group = parities_->group(parities_->group_of(number));
+  if (!group.is_copy()) return std::nullopt;
+  return ExtentPlace{disk_of_group(group, base), offset_of_parity(group), 0};
+}
+
 void System::choose_copies(std::vector<ReadUnit>& units, std::uint64_t base, std::span<const double> queued) const {
+  constexpr std::size_t kNone = SIZE_MAX;
   const geometry::ByteGeometry bytes = geometry::byte_geometry(setup_.image);
   std::vector<geometry::CopiesOfExtent> extents;
+  std::vector<std::uint64_t> offsets;  // of their copies
   std::vector<std::size_t> extent_of_unit;
   for (const ReadUnit& unit : units) {  // ascending by extent
-    if (extents.empty() || units[extent_of_unit.size() - 1].extent != unit.extent) {
-      const geometry::Coord extent = geometry::extent_coord(bytes, unit.extent);
-      extents.push_back({{unit.place.disk, second_.disk_of(extent, base)}, {kBytesOfAnAccess, kBytesOfAnAccess}});
+    const std::size_t before = extent_of_unit.size();
+    if (before == 0 || units[before - 1].extent != unit.extent) {
+      const auto copy = copy_of(unit.extent, geometry::extent_coord(bytes, unit.extent), base);
+      extent_of_unit.push_back(copy ? extents.size() : kNone);
+      if (!copy) continue;
+      extents.push_back({{unit.place.disk, copy->disk}, {kBytesOfAnAccess, kBytesOfAnAccess}});
+      offsets.push_back(copy->address_bytes);
+    } else {
+      extent_of_unit.push_back(extent_of_unit.back());
+      if (extent_of_unit.back() == kNone) continue;
     }
-    extent_of_unit.push_back(extents.size() - 1);
     for (double& cost : extents.back().cost) cost += static_cast<double>(unit.place.length_bytes);
   }
+  if (extents.empty()) return;
   std::vector<double> busy(queued.begin(), queued.end());
   busy.resize(setup_.disks);
   if (setup_.lost_disk) busy[*setup_.lost_disk] = std::numeric_limits<double>::infinity();
   const std::vector<std::uint8_t> chosen = geometry::choose_copies(extents, busy);
   for (std::size_t i = 0; i < units.size(); ++i) {
-    if (chosen[extent_of_unit[i]] == 0) continue;
+    const std::size_t extent = extent_of_unit[i];
+    if (extent == kNone || chosen[extent] == 0) continue;
     geometry::PlanPart& place = units[i].place;
-    place.disk = extents[extent_of_unit[i]].disk[1];
-    place.offset_bytes = place.offset_bytes - layout_.offset_of(units[i].extent) + second_.offset_of(units[i].extent);
+    place.disk = extents[extent].disk[1];
+    place.offset_bytes = place.offset_bytes - layout_.offset_of(units[i].extent) + offsets[extent];
+  }
+}
+
+// All images are alike, and lie one disk further each.
+unsigned System::disk_of_group(const ParityLayout::Group& group, std::uint64_t base) const {
+  return static_cast<unsigned>((group.disk + base) % setup_.disks);
+}
+
+void System::find_others(std::vector<ReadUnit>& units, std::uint64_t base) const {
+  const geometry::ByteGeometry bytes = geometry::byte_geometry(setup_.image);
+  for (ReadUnit& unit : units) {
+    if (unit.place.disk != setup_.lost_disk) continue;
+    const ParityLayout::Group group = parities_->group(parities_->group_of(unit.extent));
+    const std::uint64_t begin = unit.place.offset_bytes - layout_.offset_of(unit.extent);
+    for (const std::uint32_t member : group.members)
+      if (member != unit.extent)
+        unit.others.push_back({layout_.disk_of(geometry::extent_coord(bytes, member), base),
+                               layout_.offset_of(member) + begin, unit.place.length_bytes});
+    unit.others.push_back({disk_of_group(group, base), offset_of_parity(group) + begin, unit.place.length_bytes});
   }
 }
 
@@ -294,11 +369,11 @@ std::vector<ReadUnit> System::units_under(std::span<const geometry::Window> wind
       const ExtentPlace place = place_of(number, piece.extent, base);
       if (place.stored_bytes == 0) continue;
       const auto add = [&](std::size_t unit, std::uint64_t memory_bytes, std::uint64_t begin, std::uint64_t end) {
-        units.push_back(
-            {.extent = number,
-             .unit = static_cast<std::uint32_t>(unit),
-             .memory_bytes = memory_bytes,
-             .place = {place.disk, place.address_bytes + begin, align_up(end, rules_.block_bytes) - begin}});
+        units.push_back({.extent = number,
+                         .unit = static_cast<std::uint32_t>(unit),
+                         .memory_bytes = memory_bytes,
+                         .place = {place.disk, place.address_bytes + begin, align_up(end, rules_.block_bytes) - begin},
+                         .others = {}});
       };
       if (sub_block == 0) {
         add(0, extent_bytes, 0, place.stored_bytes);
@@ -312,7 +387,8 @@ std::vector<ReadUnit> System::units_under(std::span<const geometry::Window> wind
     }
   std::sort(units.begin(), units.end());
   units.erase(std::unique(units.begin(), units.end()), units.end());
-  if (setup_.copies == 2) choose_copies(units, base, queued);
+  if (is_protected()) choose_copies(units, base, queued);
+  if (setup_.width > 1 && setup_.lost_disk) find_others(units, base);
   return units;
 }
 
@@ -320,23 +396,42 @@ std::vector<ReadUnit> System::units_under(std::span<const geometry::Window> wind
 Split System::split_units(std::span<const ReadUnit> units, double part_bytes,
                           std::vector<std::size_t>* request_of_unit) const {
   std::vector<geometry::PlanPart> parts;
+  std::vector<std::size_t> unit_of_part, made_of_unit;  // the latter with units that have several parts
   parts.reserve(units.size());
-  for (const ReadUnit& unit : units) parts.push_back(unit.place);
-  const std::vector<geometry::DiskLimits> limits(setup_.disks, {.max_request_bytes = rules_.max_request_bytes});
-  const auto plan = geometry::plan_requests(parts, limits);
-  MDFS_CHECK(plan.ok());
   Split split;
   split.part_bytes = part_bytes;
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    const ReadUnit& unit = units[i];
+    if (unit.others.empty()) {
+      parts.push_back(unit.place);
+    } else {
+      parts.insert(parts.end(), unit.others.begin(), unit.others.end());
+      made_of_unit.resize(units.size());
+      split.made.push_back({i, {}});
+      made_of_unit[i] = split.made.size();
+    }
+    unit_of_part.resize(parts.size(), i);
+  }
+  const std::vector<geometry::DiskLimits> limits(setup_.disks, {.max_request_bytes = rules_.max_request_bytes});
+  auto plan = geometry::plan_requests(parts, limits);
+  MDFS_CHECK(plan.ok());
   if (request_of_unit != nullptr) request_of_unit->assign(units.size(), 0);
-  for (const geometry::DiskPlan& disk : plan->disks)
+  for (geometry::DiskPlan& planned : plan->disks) {
+    const geometry::DiskPlan disk = geometry::with_own_bytes(std::move(planned));
     for (const geometry::PlanRequest& request : disk.requests) {
-      if (request_of_unit != nullptr)
-        for (const geometry::RequestPiece& piece : disk.pieces_of(request))
-          (*request_of_unit)[piece.part] = split.requests.size();
+      for (const geometry::RequestPiece& piece : disk.pieces_of(request)) {
+        const std::size_t unit = unit_of_part[piece.part];
+        if (request_of_unit != nullptr) (*request_of_unit)[unit] = split.requests.size();
+        if (!made_of_unit.empty() && made_of_unit[unit] > 0)
+          split.made[made_of_unit[unit] - 1].requests.push_back(static_cast<std::uint32_t>(split.requests.size()));
+      }
       split.requests.push_back(request_of(disk.disk, request.offset_bytes, request.length_bytes));
       split.requests.back().extent = split.extents++;
       split.full_bytes += split.requests.back().full_bytes;
     }
+  }
+  for (Split::Made& made : split.made)
+    made.requests.erase(std::unique(made.requests.begin(), made.requests.end()), made.requests.end());
   return split;
 }
 

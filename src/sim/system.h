@@ -18,6 +18,7 @@
 #include "model/machine.h"
 #include "model/route.h"
 #include "sim/image_layout.h"
+#include "sim/parity_layout.h"
 #include "sim/stored_image.h"
 
 namespace mdfs::sim {
@@ -46,7 +47,8 @@ struct Setup {
   std::optional<double> compressed_share;
   std::uint64_t cache_bytes = 0;      // of the mount, for windows of one run; 0: every window is read from the disks
   unsigned copies = 1;                // of each extent: 1, or 2 on a machine that reads as a mount
-  std::optional<unsigned> lost_disk;  // with two copies: what it held is read from the other disks
+  unsigned width = 1;                 // extents that share a parity, with one copy, on such a machine: 2, 4 or 8
+  std::optional<unsigned> lost_disk;  // with two copies or parities: what it held is read from the other disks
   // Places of extents, which replace those of the placement, with stored sizes. Requests are those of a mount.
   std::shared_ptr<const StoredImage> stored;
 };
@@ -65,6 +67,12 @@ struct Split {
   std::uint32_t extents = 0;
   double full_bytes = 0;  // of all requests
   double part_bytes = 0;  // of the window
+  // Units that several requests bring, as numbers among those that were split.
+  struct Made {
+    std::size_t unit = 0;
+    std::vector<std::uint32_t> requests;
+  };
+  std::vector<Made> made;
 };
 
 // The least that a mount reads: a sub-block of a raw extent, or a whole compressed extent.
@@ -73,6 +81,8 @@ struct ReadUnit {
   std::uint32_t unit = 0;          // of the extent
   std::uint64_t memory_bytes = 0;  // decoded
   geometry::PlanPart place;
+  // Read instead, because its disk is lost: the same bytes of the other extents of its group, and of the parity.
+  std::vector<geometry::PlanPart> others;
   bool operator<(const ReadUnit& other) const {
     return extent != other.extent ? extent < other.extent : unit < other.unit;
   }
@@ -93,12 +103,17 @@ class System {
   std::string placement_text() const;
   const ImageLayout& layout() const { return layout_; }         // of a machine that places extents
   const ImageLayout& second_copies() const { return second_; }  // with two copies
-  std::uint64_t step_bytes() const;                             // from one extent to the next on a disk
+  // With parities: behind all extents of the image, as second copies are. Of the image with base 0.
+  const ParityLayout& parities() const { return *parities_; }
+  std::uint64_t offset_of_parity(const ParityLayout::Group& group) const;
+  bool is_protected() const { return setup_.copies == 2 || setup_.width > 1; }
+  std::uint64_t step_bytes() const;           // from one extent to the next on a disk
+  std::uint64_t checksums_of_extent() const;  // in its record on a mount
   // A read or write of so many bytes at a place of the sequence of the disk's bytes (ImageLayout::offset_of()).
   Request request_of(unsigned disk, std::uint64_t offset_bytes, std::uint64_t length_bytes) const;
 
   // `base` tells images apart: it shifts the first disk, or picks the volume of a striped machine.
-  // With two copies the choice between them counts what disks have to do before: `queued`, in bytes, by disk; empty:
+  // With copies the choice between them counts what disks have to do before: `queued`, in bytes, by disk; empty:
   // they are idle.
   Split split(const geometry::Window& window, std::uint64_t base) const;
   // Of several windows as one request: an extent under two of them is read once.
@@ -111,7 +126,7 @@ class System {
   std::vector<ReadUnit> units_under(std::span<const geometry::Window> windows, std::uint64_t base, double& part_bytes,
                                     std::span<const double> queued = {}) const;
   // The requests that read these units. `request_of_unit`, if not null, gets the index of the last request with bytes
-  // of each unit.
+  // of each unit; for those in Split::made, of any.
   Split split_units(std::span<const ReadUnit> units, double part_bytes,
                     std::vector<std::size_t>* request_of_unit = nullptr) const;
 
@@ -123,8 +138,14 @@ class System {
   Status place();
   Status check_stored() const;
   Status check_copies() const;
-  // Moves units to the second copies of their extents where that makes the window faster.
+  Status check_parity() const;
+  // The copy of an extent, if it has one.
+  std::optional<ExtentPlace> copy_of(std::uint64_t number, const geometry::Coord& extent, std::uint64_t base) const;
+  // Moves units to the copies of their extents where that makes the window faster.
   void choose_copies(std::vector<ReadUnit>& units, std::uint64_t base, std::span<const double> queued) const;
+  unsigned disk_of_group(const ParityLayout::Group& group, std::uint64_t base) const;
+  // Finds the other pieces of the groups of units on the lost disk.
+  void find_others(std::vector<ReadUnit>& units, std::uint64_t base) const;
   Status choose_rules();  // before place(), which needs step_bytes()
   std::uint64_t stored_extent_bytes() const;
   void split_extent(std::uint64_t index, const geometry::Coord& place, double part, std::uint64_t base,
@@ -138,6 +159,7 @@ class System {
   ReadRules rules_;
   ImageLayout layout_;  // of machines that place extents
   ImageLayout second_;  // of the second copies, if there are any
+  std::shared_ptr<const ParityLayout> parities_;
 };
 
 }  // namespace mdfs::sim

@@ -237,6 +237,50 @@ class Forms(unittest.TestCase):
         self.assertIn("0..5", run("rebuild", "sata-disk", "--disks", 6, "--lost-disk", 6, fails=True))
         self.assertIn("must be 2", run("rebuild", "sata-disk", "--disks", 6, "--copies", 1, fails=True))
 
+    def test_parity_takes_a_quarter_more_room_and_a_lost_disk_is_made_from_the_other_pieces(self):
+        command = ["rebuild", "sata-disk", "--disks", 8, "--parity", 1, "--lost-disk", 2, "--sizes", "64x64,512x512",
+                   "--windows", 200, "--extent", "128x128"]
+        out = load(*command)
+        self.assertEqual((out["parameters"]["copies"], out["parameters"]["parity"], out["parameters"]["width"]),
+                         (1, 1, 4))
+        shown = out["protection"]
+        self.assertEqual(shown["extents"], 4096)
+        self.assertEqual(shown["grouped"] + shown["copies"], 4096)
+        self.assertAlmostEqual(shown["stored"], 1.25, delta=0.01)
+        others = [disk for disk in out["disks"] if disk["disk"] != 2]
+        self.assertEqual(sum(disk["written_bytes"] for disk in others), out["lost"]["bytes"])
+        self.assertEqual(sum(disk["read_bytes"] for disk in others), 4 * out["lost"]["bytes"])
+        self.assertEqual([out["disks"][2][key] for key in ("read_bytes", "written_bytes")], [0, 0])
+        for healthy, degraded, rebuilding in (out["states"][:3], out["states"][3:]):
+            self.assertLess(healthy["mean_s"], degraded["mean_s"])
+            self.assertLess(degraded["mean_s"], rebuilding["mean_s"])
+        self.assertEqual(run(*command), run(*command))
+        self.assertIn("1.250 times the room", run(*command))
+
+    def test_the_width_of_a_parity_is_that_of_mkmdfs_and_so_are_its_errors(self):
+        window = ["window", "nvme", "0,0,100,100"]
+        for disks, words, width in ((3, [], 2), (5, [], 2), (6, [], 4), (9, ["--width", 8], 8)):
+            out = load(*window, "--disks", disks, "--parity", 1, *words)
+            self.assertEqual(out["parameters"]["width"], width)
+        self.assertEqual(load(*window)["parameters"]["width"], 1)
+        for words, message in ((["--disks", 2, "--parity", 1], "needs 3 disks for data or more, not 2"),
+                               (["--disks", 4, "--parity", 1, "--width", 4], "needs 5 disks for data or more, not 4"),
+                               (["--disks", 8, "--parity", 1, "--width", 3], "--width 3: must be 2, 4 or 8"),
+                               (["--disks", 8, "--parity", 1, "--width", 9], "--width"),
+                               (["--disks", 8, "--parity", 2], "--parity"),
+                               (["--disks", 8, "--width", 4], "--width is of --parity"),
+                               (["--disks", 8, "--parity", 1, "--copies", 2], "excludes"),
+                               (["--disks", 65, "--parity", 1], "to 64 disks"),
+                               (["--disks", 8, "--parity", 1, "--lost-disk", 8], "0..7")):
+            self.assertIn(message, run(*window, *words, fails=True))
+        self.assertIn("as a mount does", run("window", "raid5", "0,0,100,100", "--parity", 1, fails=True))
+        self.assertIn("one copy", run("streams", "nvme", "--disks", 8, "--shape", "64x256x256", "--rate", 5, "--parity",
+                                      1, fails=True))
+        out = load("size", "--workload", "closed:512x512:4", "--target", "p99<10s", "--machines", "nvme", "--disks",
+                   "2..4", "--parity", 1, "--windows", 100, "--all")
+        self.assertEqual(["does not fit" in str(one) or "problem" in one for one in out["candidates"]],
+                         [True, False, False])
+
     def test_ten_panels_of_the_power_wall_read_ten_volumes(self):
         one = load("closed", "powerwall-san", "--size", 64 << 20, "--clients", 1, "--windows", 20)
         ten = load("closed", "powerwall-san", "--disks", 40, "--size", 64 << 20, "--clients", 10, "--windows", 200,

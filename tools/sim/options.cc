@@ -68,11 +68,14 @@ void add_image_options(CLI::App& command, SimOptions& options) {
       .add_option("--compressed", options.compressed,
                   "Stored size of a compressed image as a share of its bytes, 0.0001 to 2 (default: the image is raw)")
       ->check(number_from(1e-4, model::kMaxCompressedShare));
-  command.add_option("--copies", options.copies, "Copies of each extent, on different disks: 1 or 2")
-      ->check(whole_number(1, 2));
+  CLI::Option* const copies =
+      command.add_option("--copies", options.copies, "Copies of each extent, on different disks: 1 or 2")
+          ->check(whole_number(1, 2));
+  add_parity_options(command, options.parity, "Of images: 1 for several extents in place of their copies (default: 0)",
+                     copies);
   command
       .add_option("--lost-disk", options.lost_disk,
-                  "With --copies 2: this disk is lost, and its extents are read from the others")
+                  "With --copies 2 or --parity 1: this disk is lost, and its extents are read from the others")
       ->check(whole_number(0, model::kMaxDisks - 1));
   command
       .add_option("--cache", options.cache,
@@ -92,7 +95,8 @@ Result<sim::Setup> make_setup(const SimOptions& options) {
   setup.row_offset = options.row_offset;
   setup.plane_offset = options.plane_offset;
   setup.compressed_share = options.compressed;
-  setup.copies = options.copies;
+  MDFS_TRY_ASSIGN(setup.width, options.parity.width_for(setup.disks));
+  setup.copies = setup.width > 1 ? 1 : options.copies;
   setup.lost_disk = options.lost_disk;
   if (options.cache) {
     MDFS_TRY_ASSIGN(setup.cache_bytes, parse_size(*options.cache, "--cache"));

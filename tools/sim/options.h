@@ -10,6 +10,7 @@
 #include "geometry/geometry.h"
 #include "sim/system.h"
 #include "support/complete.h"
+#include "support/parity_options.h"
 
 namespace CLI {
 class App;
@@ -27,6 +28,7 @@ struct SimOptions {
   std::optional<double> compressed;  // stored size as a share of the image's bytes; absent: raw
   std::optional<std::string> cache;  // absent: that of the trace, else none
   unsigned copies = 1;
+  ParityOptions parity;  // 1: in place of copies
   std::optional<unsigned> lost_disk;
   std::string shape;   // empty: the machine's
   std::string extent;  // empty: the machine's

@@ -41,7 +41,8 @@ struct Volumes {
 
 Result<Volumes> make_volumes(const RebuildCommand& options) {
   MDFS_TRY_ASSIGN(sim::Setup setup, make_setup(options));
-  if (setup.copies != 2) return Error{Errc::kUsage, "--copies 1: the extents of a lost disk are lost; it must be 2"};
+  if (setup.copies != 2 && setup.width == 1)
+    return Error{Errc::kUsage, "--copies 1: the extents of a lost disk are lost; it must be 2, or --parity 1"};
   if (setup.cache_bytes != 0) return Error{Errc::kUsage, "--cache: windows beside a rebuild are read from the disks"};
   if (setup.disks < 3)
     return Error{Errc::kUsage,
@@ -131,6 +132,15 @@ void report_full_disk(const model::Machine& machine, double bytes_per_s, Report&
       fmt::format("a disk with {:.4g} GB in use, at this rate: {:.3g} h", bytes / 1e9, bytes / bytes_per_s / 3600));
 }
 
+void report_protection(const sim::ParityLayout& parities, Report& report) {
+  const std::uint64_t extents = parities.extents(), copies = parities.copies(), groups = parities.groups() - copies;
+  const double stored = 1 + static_cast<double>(parities.groups()) / static_cast<double>(extents);
+  report.json()["protection"] = {
+      {"extents", extents}, {"grouped", extents - copies}, {"groups", groups}, {"copies", copies}, {"stored", stored}};
+  report.line(fmt::format("{} of {} extents share {} parities, {} have copies: {:.3f} times the room of the extents",
+                          extents - copies, extents, groups, copies, stored));
+}
+
 void report_plan(const Volumes& volumes, const sim::RebuildPlan& plan, const sim::RebuildResult& alone,
                  Report& report) {
   const sim::Setup& setup = volumes.degraded.setup();
@@ -138,6 +148,7 @@ void report_plan(const Volumes& volumes, const sim::RebuildPlan& plan, const sim
   json["lost"] = {{"disk", *setup.lost_disk}, {"extents", plan.extents}, {"bytes", plan.bytes}};
   report.line(fmt::format("disk {} is lost: {:.4g} MB in {} extents to rebuild on {} disks", *setup.lost_disk,
                           static_cast<double>(plan.bytes) / 1e6, plan.extents, setup.disks - 1));
+  if (setup.width > 1) report_protection(volumes.degraded.parities(), report);
   report.line("disk     read MB  written MB");
   nlohmann::ordered_json disks = nlohmann::ordered_json::array();
   for (unsigned disk = 0; disk < plan.disks.size(); ++disk) {

@@ -31,6 +31,8 @@ nlohmann::ordered_json parameters_of(const SimOptions& options, const sim::Syste
           {"filled", setup.machine.layout.filled},
           {"compressed", or_null(setup.compressed_share)},
           {"copies", setup.copies},
+          {"parity", setup.width > 1 ? 1 : 0},
+          {"width", setup.width},
           {"lost_disk", or_null(setup.lost_disk)},
           {"cache_bytes", setup.cache_bytes},
           {"seeks", options.seeks}};

@@ -168,8 +168,9 @@ SimOptions image_of(const SizeCommand& options, const std::string& machine) {
   return one;
 }
 
-Result<sim::Setup> setup_of(const SizeCommand& options, const std::string& machine) {
+Result<sim::Setup> setup_of(const SizeCommand& options, const std::string& machine, unsigned disks) {
   SimOptions one = image_of(options, machine);
+  one.disks = disks;
   if (one.extent.empty()) {
     MDFS_TRY_ASSIGN(const geometry::Lengths lengths, named("--shape " + one.shape, geometry::parse_shape(one.shape)));
     const std::string axes = geometry::default_axes(lengths.rank, false, *one.bytes_per_pixel > 1);
@@ -181,8 +182,7 @@ Result<sim::Setup> setup_of(const SizeCommand& options, const std::string& machi
 
 Result<sim::Measured> measure(const SizeCommand& options, const Plan& plan, const Workload& workload,
                               const sim::Candidate& candidate) {
-  MDFS_TRY_ASSIGN(sim::Setup setup, setup_of(options, options.machines[candidate.machine]));
-  setup.disks = candidate.disks;
+  MDFS_TRY_ASSIGN(sim::Setup setup, setup_of(options, options.machines[candidate.machine], candidate.disks));
   if (workload.kind == Workload::Kind::kTrace) {
     MDFS_TRY_ASSIGN(const std::vector<sim::System> systems, systems_of(setup, *workload.trace, !options.cache));
     return sim::measure_targets(
@@ -337,7 +337,7 @@ void say_cheapest(const Plan& plan, const std::vector<sim::Sized>& sized, Report
 
 Status run_size(const SizeCommand& options) {
   MDFS_TRY_ASSIGN(const Plan plan, make_plan(options));
-  MDFS_TRY_ASSIGN(const sim::Setup first, setup_of(options, options.machines.front()));
+  MDFS_TRY_ASSIGN(const sim::Setup first, setup_of(options, options.machines.front(), model::kMaxDisks));
   MDFS_TRY_ASSIGN(const Workload workload, read_workload(options, first.image));
   if (workload.kind == Workload::Kind::kPoisson)
     MDFS_TRY(named("--workload " + options.workload, parse_rate(workload.rate, 1, 0)));
@@ -360,7 +360,9 @@ Status run_size(const SizeCommand& options) {
   report.parameter("plane_offset", or_null(options.plane_offset));
   report.parameter("filled", or_null(options.filled));
   report.parameter("compressed", or_null(options.compressed));
-  report.parameter("copies", options.copies);
+  report.parameter("copies", options.parity.parity > 0 ? 1 : options.copies);
+  report.parameter("parity", options.parity.parity);
+  report.parameter("width", or_null(options.parity.width));
   report.parameter("lost_disk", or_null(options.lost_disk));
   report.parameter("cache_bytes", options.cache ? first.cache_bytes : trace_cache);
   report.parameter("seeks", options.seeks);

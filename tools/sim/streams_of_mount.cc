@@ -234,8 +234,8 @@ Status run_streams_of_mount(const SimOptions& shared, const MountStreamOptions& 
                             const sim::System& system) {
   if (!system.reads_as_mount())
     return Error{Errc::kInvalidArgument, "--rate: the machine must place and read extents as a mount does"};
-  if (system.setup().copies != 1)
-    return Error{Errc::kUsage, "--copies 2: streams of a mount are simulated with one copy of each extent"};
+  if (system.is_protected())
+    return Error{Errc::kUsage, "--copies 2, --parity 1: streams of a mount are simulated with one copy of each extent"};
   if (system.setup().cache_bytes != 0) return Error{Errc::kUsage, "--cache: streams read all frames from the disks"};
   MDFS_TRY_ASSIGN(const sim::MountStreamsOptions experiment, experiment_of(system.setup().image, options, shared.seed));
   MDFS_TRY_ASSIGN(const std::vector<sim::StreamAnswer> answers, sim::ask_admission(system, experiment));

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <tuple>
 
+#include "base/background_pace.h"
 #include "base/checked.h"
 #include "geometry/default_extent.h"
 #include "store/format_volume.h"
@@ -89,7 +90,7 @@ void Bench::open_object() {
   spec.number = 77;
   spec.geometry = setting_.geometry;
   spec.placement = placement_;
-  spec.base = 1;
+  spec.base = setting_.base;
   spec.size_bytes = inode_.size_bytes;
   spec.is_inline = inode_.is_inline;
   spec.copies = setting_.copies;
@@ -164,7 +165,7 @@ Result<ProtectOutcome> Bench::convert() {
     ProtectRequest request;
     request.copies = setting_.copies;
     request.width = setting_.group_members;
-    MDFS_TRY_ASSIGN(request.extents, engine_->find_unprotected(*object_, request, page, 100));
+    MDFS_TRY_ASSIGN(request.extents, engine_->find_unprotected(*object_, request, page, kRebuildExtents));
     MDFS_TRY_ASSIGN(ProtectOutcome one, engine_->protect(*object_, request));
     all += std::move(one);
   }

@@ -30,6 +30,7 @@ struct Setting {
   Environment* environment = nullptr;  // absent: the system's
   bool copies = false;                 // the image has second copies
   unsigned group_members = 1;          // with copies: extents that share a parity
+  std::uint64_t base = 1;              // of its placement
   bool on_disks = false;               // the real store on disks in memory, committed and opened again by reopen()
 };
 
