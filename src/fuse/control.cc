@@ -39,6 +39,7 @@ constexpr std::size_t kMaxLineBytes = 4096;
 constexpr std::size_t kMaxRequestBytes = 16384;
 constexpr std::size_t kMaxDescriptors = 64;
 constexpr int kTriesToBind = 10;
+constexpr int kPatienceMs = 15'000;  // of a client, for the answer to "state"
 constexpr int kLastRequestMs = 100;  // at the end, for the request of a connected client
 
 Status make_directory(const std::string& path) {
@@ -282,6 +283,8 @@ Status ControlClient::ask_for_end() {
 Result<bool> ControlClient::is_ending() {
   if (send(fd_, kState.data(), kState.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(kState.size()))
     return from_errno(errno, "control socket");
+  pollfd waiting{fd_, POLLIN, 0};
+  if (poll(&waiting, 1, kPatienceMs) == 0) return Error{Errc::kBusy, "the daemon does not answer"};
   char buffer[kMaxLineBytes];
   const ssize_t count = recv(fd_, buffer, sizeof buffer, 0);
   if (count <= 0) return Error{Errc::kIo, "the daemon has gone"};

@@ -94,7 +94,7 @@ class ControlClient {
   ControlClient& operator=(ControlClient&&) = delete;
   ~ControlClient();
 
-  // True if the daemon's mount is gone already.
+  // True if the daemon's mount is gone already. kBusy: it has not answered for 15 seconds.
   Result<bool> is_ending();
   // Requests a change and waits for it. Returns the daemon's text, or its error.
   Result<std::string> change(const std::vector<std::string>& lines, const std::vector<int>& descriptors);

@@ -505,6 +505,9 @@ Status wait_for_earlier_mount(const Uuid& volume, const Notice& notice) {
     auto control = ControlClient::connect(volume);
     if (!control.ok()) return {};
     const auto ending = control->is_ending();
+    if (!ending.ok() && ending.error().code == Errc::kBusy)
+      return Error{Errc::kBusy,
+                   fmt::format("volume {} is mounted already, and its daemon does not answer", volume.to_string())};
     if (ending.ok() && *ending && control->ask_for_end().ok()) {
       notice("an earlier mount of this volume is still being written; waiting for it");
       const Status outcome = control->wait_for_end(notice);

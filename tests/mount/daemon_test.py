@@ -438,6 +438,17 @@ class Daemon(unittest.TestCase):
         self.assertIn("mounted already", fails(MDFS, "mount", copies[0], self.volume.folder + "/copy/mnt"))
         self.volume.unmount()
 
+    def test_a_mount_beside_a_daemon_that_is_stopped_is_refused(self):
+        os.mkdir(self.volume.folder + "/other")
+        daemon = self.volume.daemon()
+        os.kill(daemon, signal.SIGSTOP)
+        try:
+            said = fails(MDFS, "mount", *self.volume.disks, self.volume.folder + "/other")
+        finally:
+            os.kill(daemon, signal.SIGCONT)
+        self.assertIn("is mounted already, and its daemon does not answer", said)
+        self.volume.unmount()
+
     def test_the_kernel_reads_a_megabyte_ahead(self):
         device = os.stat(self.volume.path).st_dev
         limit = f"/sys/class/bdi/{os.major(device)}:{os.minor(device)}/read_ahead_kb"
