@@ -190,10 +190,10 @@ RC_GTEST_PROP(CellPartsTest, GiveEachBlockItsTwoPlacesAndItsChecksum, (std::uint
     RC_ASSERT(bytes.copy.size() <= 1u);
     RC_ASSERT(bytes.stored_bytes == bytes.piece_blocks() * kBlockSize);
     RC_ASSERT(bytes.crc32c.size() == bytes.piece_blocks());
-    RC_ASSERT(!bytes.has_copy() || bytes.copy[0].blocks == bytes.runs[0].blocks);
+    RC_ASSERT((!bytes.has_copy() || bytes.copy[0].blocks == bytes.runs[0].blocks));
     for (unsigned i = 0; i < bytes.piece_blocks(); ++i) {
       const unsigned block = part.first + i;
-      RC_ASSERT(block < 32 && (seen >> block) == 0u);
+      RC_ASSERT((block < 32 && (seen >> block) == 0u));
       seen |= 1u << block;
       const Address place{bytes.runs[0].disk, bytes.runs[0].block + i};
       RC_ASSERT(pieces.first.find(block) == (BlockPlace{place, bytes.crc32c[i], bytes.written}));

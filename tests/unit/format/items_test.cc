@@ -32,7 +32,7 @@ RC_GTEST_PROP(XattrTest, ReadsBackAsItWasWritten, (std::uint64_t seed)) {
   ByteVector whole = xattr.first;
   for (unsigned number = 0; number < xattr_rests(xattr.rest_length); ++number) {
     const std::uint32_t bytes = xattr_rest_bytes(xattr.rest_length, number);
-    RC_ASSERT(number < MDFS_MAX_XATTR_RESTS && bytes >= 1 && bytes <= MDFS_MAX_ITEM);
+    RC_ASSERT((number < MDFS_MAX_XATTR_RESTS && bytes >= 1 && bytes <= MDFS_MAX_ITEM));
     whole.resize(whole.size() + bytes);
   }
   RC_ASSERT(whole.size() == value.size());
@@ -195,7 +195,7 @@ RC_GTEST_PROP(ItemTest, DamagedValuesNeverCrash, (std::uint64_t seed)) {
   const Xattr xattr{samples.name(), samples.bytes(30)};
   if (const auto r = decode_xattr(damaged(encode(xattr))); r.ok()) RC_ASSERT(*decode_xattr(encode(*r)) == *r);
   if (const auto r = decode_geometry(damaged(encode(samples.geometry()))); r.ok())
-    RC_ASSERT(r->rank >= 1 && r->rank <= 5);
+    RC_ASSERT((r->rank >= 1 && r->rank <= 5));
   if (const auto r = decode_placement(damaged(encode(samples.placement()))); r.ok())
     RC_ASSERT(*decode_placement(encode(*r)) == *r);
   FileCell cell;
@@ -261,8 +261,8 @@ RC_GTEST_PROP(StripTest, ReadsBackAsItWasWrittenAndGivesEachPartItsBlocks, (std:
   for (unsigned place = 0; place < kMaxPlaces; ++place) {
     if ((strip.places >> place & 1) == 0) continue;
     const Run part = strip.part(place, block_size);
-    RC_ASSERT(part.disk == strip.address.disk && part.block == next);
-    RC_ASSERT(part.blocks * block_size >= strip.bytes && (part.blocks - 1) * block_size < strip.bytes);
+    RC_ASSERT((part.disk == strip.address.disk && part.block == next));
+    RC_ASSERT((part.blocks * block_size >= strip.bytes && (part.blocks - 1) * block_size < strip.bytes));
     for (const std::uint32_t crc : strip.part_checksums(place, block_size)) RC_ASSERT(crc == strip.crc32c[checksum++]);
     next += part.blocks;
   }

@@ -38,15 +38,15 @@ RC_GTEST_PROP(DiskLayoutTest, PartsOfARunLieOnOneBitmapPageEachAndDoNotContinueO
   const Run run{1, samples.number(0, 1u << 20), static_cast<std::uint32_t>(samples.number(1, 1u << 18))};
   Run whole{1, run.block, 0};
   for (const Run& part : parts_on_pages(run)) {
-    RC_ASSERT(part.disk == 1 && part.blocks > 0 && part.block == whole.end());
+    RC_ASSERT((part.disk == 1 && part.blocks > 0 && part.block == whole.end()));
     RC_ASSERT(DiskLayout::bitmap_page(part.block) == DiskLayout::bitmap_page(part.end() - 1));
-    RC_ASSERT(whole.blocks == 0 || !continues({1, part.block - 1, 1}, part));
+    RC_ASSERT((whole.blocks == 0 || !continues({1, part.block - 1, 1}, part)));
     whole.blocks += part.blocks;
   }
   RC_ASSERT(whole == run);
   const std::uint64_t block = samples.number(1, 1u << 20);
   RC_ASSERT(continues({0, block - 1, 1}, {0, block, 1}) == (block % MDFS_BITS_PER_PAGE != 0));
-  RC_ASSERT(!continues({0, block - 1, 1}, {0, block + 1, 1}) && !continues({0, block - 1, 1}, {1, block, 1}));
+  RC_ASSERT((!continues({0, block - 1, 1}, {0, block + 1, 1}) && !continues({0, block - 1, 1}, {1, block, 1})));
 }
 
 RC_GTEST_PROP(DiskLayoutTest, PartsLieInOrderAndDoNotOverlap, (std::uint64_t seed)) {

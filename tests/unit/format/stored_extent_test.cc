@@ -107,7 +107,7 @@ RC_GTEST_PROP(StoredExtentTest, IsWhatItsRecordAndItsRunsSay, (std::uint64_t see
   const StoredExtent extent = **read_extent(items, key, page, place, kBlock);
   RC_ASSERT(extent.blocks() == blocks);
   RC_ASSERT(extent.has_runs_item == scattered);
-  RC_ASSERT(scattered || extent.first().address() == Address::unpack(record.address));
+  RC_ASSERT((scattered || extent.first().address() == Address::unpack(record.address)));
   RC_ASSERT(ceil_div(extent.stored_bytes, extent.part_bytes) == extent.crc32c.size());
   ExtentRecord again = ExtentRecord::of(extent);
   if (scattered) again.address = MDFS_SCATTERED;  // one run would also have room in the record

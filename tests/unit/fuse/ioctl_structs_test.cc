@@ -192,7 +192,7 @@ RC_GTEST_PROP(IoctlStructs, NoBytesCrashTheDecoders, ()) {
   const geometry::Geometry image = photo_geometry();
   if (const auto found = to_window(image, window); found.ok()) {
     const auto level = views::level_of(image, *found);
-    RC_ASSERT(level.ok() && geometry::check(*level, found->window).ok());
+    RC_ASSERT((level.ok() && geometry::check(*level, found->window).ok()));
   }
 }
 

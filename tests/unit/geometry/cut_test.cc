@@ -242,7 +242,7 @@ RC_GTEST_PROP(CutSpecTest, ACanonicalSpellingIsTheSameCut, ()) {
   cut.level = *rc::gen::inRange(0u, level_count(kCube) + 1);
   const auto again = parse_cut(kCube, to_spec(kCube, cut));
   RC_ASSERT(again.ok());
-  RC_ASSERT(again->plane.cut == cut.plane.cut && again->level == cut.level);
+  RC_ASSERT((again->plane.cut == cut.plane.cut && again->level == cut.level));
 }
 
 }  // namespace

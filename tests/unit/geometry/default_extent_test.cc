@@ -105,8 +105,8 @@ RC_GTEST_PROP(DefaultExtentTest, IsValidAndNeverLargerThanTheImageNeeds, ()) {
   RC_ASSERT(check(geometry).ok());
   for (unsigned axis = 0; axis < geometry.rank; ++axis)
     RC_ASSERT(geometry.extent[axis] <= align_up(geometry.shape[axis], 16));
-  RC_ASSERT(geometry.extent_bytes() <= kLargestDefaultExtentBytes ||
-            testing::volume(geometry.rank, geometry.extent) <= 4);
+  RC_ASSERT(
+      (geometry.extent_bytes() <= kLargestDefaultExtentBytes || testing::volume(geometry.rank, geometry.extent) <= 4));
 }
 
 TEST(TrimmedExtentTest, HasNoSideBeyondAnAxisThatDoesNotGrow) {

@@ -81,7 +81,7 @@ RC_GTEST_PROP(ExtentGridTest, RunsAreTheBytesOfTheBoxAndDoNotTouch, ()) {
              [&](const Coord& index) { expected[linear(geometry.rank, geometry.shape, index)] = 1; });
   const std::vector<ByteRun> runs = byte_runs(geometry.rank, geometry.shape, box);
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    RC_ASSERT(i == 0 || runs[i - 1].end < runs[i].begin);
+    RC_ASSERT((i == 0 || runs[i - 1].end < runs[i].begin));
     for (std::uint32_t byte = runs[i].begin; byte < runs[i].end; ++byte) ++found[byte];
   }
   RC_ASSERT(found == expected);
@@ -131,7 +131,7 @@ RC_GTEST_PROP(ExtentGridTest, BoxesOverlapWhereTheyShareAByteAndPartsAreWhatThey
   RC_ASSERT(overlap(rank, of_extent, box) == (shared > 0));
   RC_ASSERT(part.has_value() == (shared > 0));
   if (part) RC_ASSERT(box_bytes(rank, *part) == shared);
-  if (part) RC_ASSERT(overlap(rank, of_extent, *part) && overlap(rank, *part, box));
+  if (part) RC_ASSERT((overlap(rank, of_extent, *part) && overlap(rank, *part, box)));
 }
 
 }  // namespace

@@ -88,7 +88,7 @@ RC_GTEST_PROP(LevelTest, BytesLieInTheBoxAroundThemAndBoxesInTheBoxesAboveAndBel
   const SampleBox box = box_of(image, window);
   const SampleBox around = box_below(image, box_above(image, box));
   for (unsigned axis = 0; axis < image.rank; ++axis) {
-    RC_ASSERT(around.first[axis] <= box.first[axis] && box.last[axis] <= around.last[axis]);
+    RC_ASSERT((around.first[axis] <= box.first[axis] && box.last[axis] <= around.last[axis]));
     RC_ASSERT(around.last[axis] - around.first[axis] <= box.last[axis] - box.first[axis] + 2);
   }
   // From the first to the last sample of the window.
@@ -100,7 +100,7 @@ RC_GTEST_PROP(LevelTest, BytesLieInTheBoxAroundThemAndBoxesInTheBoxesAboveAndBel
   const std::uint64_t sample = image.sample_bytes();
   const SampleBox bytes = box_of_bytes(image.rank, image.shape, sample, first * sample, (last - first + 1) * sample);
   for (unsigned axis = 0; axis < image.rank; ++axis)
-    RC_ASSERT(bytes.first[axis] <= box.first[axis] && box.last[axis] <= bytes.last[axis]);
+    RC_ASSERT((bytes.first[axis] <= box.first[axis] && box.last[axis] <= bytes.last[axis]));
   RC_ASSERT(overlap(image.rank, bytes, box));
 }
 

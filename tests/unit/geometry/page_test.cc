@@ -56,7 +56,7 @@ RC_GTEST_PROP(PagePlaceTest, GrowingAlongTheSlowestAxisChangesNoPlace, ()) {
   each_index(rank, {}, grid, [&](const Coord& extent) {
     const PagePlace before = page_place(rank, grid, box, extent);
     const PagePlace after = page_place(rank, grown, box, extent);
-    RC_ASSERT(before.page == after.page && before.place == after.place);
+    RC_ASSERT((before.page == after.page && before.place == after.place));
   });
 }
 

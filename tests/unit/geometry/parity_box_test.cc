@@ -48,7 +48,7 @@ RC_GTEST_PROP(ParityBoxTest, BoxesPartitionThePage, (unsigned seed)) {
     const std::uint64_t places = places_of_box(rank, page, box, place);
     RC_ASSERT((places >> place & 1) != 0);
     RC_ASSERT(std::popcount(places) == static_cast<int>(std::min(width, page.places)));
-    RC_ASSERT((seen & places) == 0 || (seen & places) == places);
+    RC_ASSERT(((seen & places) == 0 || (seen & places) == places));
     seen |= places;
   }
 }
@@ -61,14 +61,14 @@ RC_GTEST_PROP(ParityGroupsTest, NoTwoExtentsOfAGroupLieOnOneDisk, (std::vector<u
     extents.push_back({i, disks[i] % 7 == 6 ? 0 : std::uint64_t{1} << (disks[i] % 7)});
   std::uint64_t seen = 0;
   for (const std::uint64_t group : parity_groups(extents, most)) {
-    RC_ASSERT(group != 0 && (group & seen) == 0);
+    RC_ASSERT((group != 0 && (group & seen) == 0));
     RC_ASSERT(std::popcount(group) <= static_cast<int>(std::max(1u, most)));
     seen |= group;
     std::uint64_t used = 0;
     for (const ExtentOnDisks& extent : extents) {
       if ((group >> extent.place & 1) == 0) continue;
       RC_ASSERT((used & extent.disks) == 0);
-      RC_ASSERT(extent.disks != 0 || std::has_single_bit(group));
+      RC_ASSERT((extent.disks != 0 || std::has_single_bit(group)));
       used |= extent.disks;
     }
   }

@@ -100,7 +100,7 @@ RC_GTEST_PROP(PlanTest, PiecesGiveEveryPartEachOfItsBytesOnce, ()) {
     std::uint64_t before = 0, bytes = 0;
     std::size_t pieces = 0;
     for (const PlanRequest& request : disk.requests) {
-      RC_ASSERT(request.length_bytes >= 1 && request.length_bytes <= input.limits[disk.disk].max_request_bytes);
+      RC_ASSERT((request.length_bytes >= 1 && request.length_bytes <= input.limits[disk.disk].max_request_bytes));
       RC_ASSERT(request.offset_bytes >= before);
       before = request.offset_bytes + request.length_bytes;
       bytes += request.length_bytes;
@@ -117,7 +117,7 @@ RC_GTEST_PROP(PlanTest, PiecesGiveEveryPartEachOfItsBytesOnce, ()) {
         for (std::uint64_t i = 0; i < piece.length_bytes; ++i) ++bytes_of_part.at(piece.part_offset_bytes + i);
       }
     }
-    RC_ASSERT(disk.bytes == bytes && pieces == disk.pieces.size());
+    RC_ASSERT((disk.bytes == bytes && pieces == disk.pieces.size()));
   }
   for (std::size_t i = 0; i < input.parts.size(); ++i)
     RC_ASSERT(got[i] == std::vector<int>(input.parts[i].length_bytes, 1));

@@ -48,7 +48,7 @@ RC_GTEST_PROP(WeightsTest, NoFigureIsMisjudgedByMoreThanAQuarter, ()) {
     if (exact[i] == least) scale = weights[i];
   for (std::size_t i = 0; i < exact.size(); ++i) {
     const double ratio = weights[i] / (scale * exact[i] / least);
-    RC_ASSERT(ratio > 0.75 && ratio < 1.3);
+    RC_ASSERT((ratio > 0.75 && ratio < 1.3));
   }
 }
 

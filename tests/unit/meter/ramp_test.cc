@@ -73,7 +73,7 @@ RC_GTEST_PROP(RampTest, TheRampFindsTheMostClientsInFewSteps, ()) {
   const std::vector<Tried> tried = ramp(limit, most);
   RC_ASSERT(most_held(tried) == std::min(limit, most));
   RC_ASSERT(tried.size() <= 17U);
-  for (const Tried& one : tried) RC_ASSERT(one.clients >= 1 && one.clients <= most);
+  for (const Tried& one : tried) RC_ASSERT((one.clients >= 1 && one.clients <= most));
 }
 
 RC_GTEST_PROP(RampTest, TheRampEndsWhateverHolds, ()) {

@@ -53,9 +53,9 @@ RC_GTEST_PROP(RequestsTest, EveryTransferLiesAlignedInsideOfAFile, (std::uint64_
     RC_ASSERT(transfer.block_bytes >= kAlignment);
     RC_ASSERT(transfer.block_bytes <= profile.block_bytes.high);
     RC_ASSERT(transfer.blocks() >= 1);
-    RC_ASSERT(transfer.write == (profile.writes == 1) || profile.writes == 0.5);
-    RC_ASSERT(transfer.sequential || transfer.blocks() == 1);
-    RC_ASSERT(transfer.think_s >= 0.5 && transfer.think_s <= 1);
+    RC_ASSERT((transfer.write == (profile.writes == 1) || profile.writes == 0.5));
+    RC_ASSERT((transfer.sequential || transfer.blocks() == 1));
+    RC_ASSERT((transfer.think_s >= 0.5 && transfer.think_s <= 1));
     RC_ASSERT(transfer.due_s.has_value() == profile.rate.has_value());
     if (transfer.due_s) RC_ASSERT(*transfer.due_s > due_s);
     due_s = transfer.due_s.value_or(due_s);

@@ -160,7 +160,7 @@ RC_GTEST_PROP(FrameQueueTest, EveryFrameIsDeliveredOrDroppedInOrder, (unsigned s
     }
   }
   RC_ASSERT(queue.at_end());
-  RC_ASSERT(drops || (dropped == 0 && next == frames));
+  RC_ASSERT((drops || (dropped == 0 && next == frames)));
   RC_ASSERT(queue.counts().dropped == dropped + (frames - next));
 }
 

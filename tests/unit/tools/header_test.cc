@@ -53,7 +53,7 @@ RC_GTEST_PROP(NpyHeaderTest, ADamagedHeaderIsReadOrRefusedByNameButNeverMore, ()
   const auto header = parse(text);
   if (header.ok()) {
     RC_ASSERT(header->data_offset <= text.size());
-    RC_ASSERT(header->array.lengths.size() >= 1u && header->array.lengths.size() <= kMaxDimensions);
+    RC_ASSERT((header->array.lengths.size() >= 1u && header->array.lengths.size() <= kMaxDimensions));
   } else {
     RC_ASSERT(header.error().where.starts_with("scan.npy: "));
     RC_ASSERT(header.error().where.find('\n') == std::string::npos);

@@ -103,7 +103,7 @@ RC_GTEST_FIXTURE_PROP(RenderedViewTest, APngHoldsTheSamplesOfItsWindow, ()) {
   RC_ASSERT(decoded.samples == expected);
   RC_ASSERT(decoded.header.bit_depth == 8 * element_bytes(type));
   const Raster raster = *raster_of(geometry, name);
-  RC_ASSERT(decoded.header.width == raster.width && decoded.header.height == raster.height);
+  RC_ASSERT((decoded.header.width == raster.width && decoded.header.height == raster.height));
   RC_ASSERT(png.size() <= max_png_bytes(raster));
   const auto offset = *rc::gen::inRange<std::size_t>(0, png.size() + 3);
   ByteVector piece(*rc::gen::inRange<std::size_t>(0, png.size() + 3));

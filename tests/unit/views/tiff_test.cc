@@ -125,7 +125,7 @@ RC_GTEST_FIXTURE_PROP(TiffTest, AReaderFindsEverySampleAndEveryPieceIsThatOfTheF
   const auto offset = *rc::gen::inRange<std::size_t>(0, file.size() + 3);
   ByteVector piece(*rc::gen::inRange<std::size_t>(0, file.size() + 3));
   const auto count = view->read(offset, piece);
-  RC_ASSERT(count.ok() && *count == std::min(piece.size(), file.size() - std::min(offset, file.size())));
+  RC_ASSERT((count.ok() && *count == std::min(piece.size(), file.size() - std::min(offset, file.size()))));
   RC_ASSERT(std::equal(piece.begin(), piece.begin() + static_cast<std::ptrdiff_t>(*count),
                        file.begin() + static_cast<std::ptrdiff_t>(std::min(offset, file.size()))));
 }

@@ -370,9 +370,9 @@ class Changes {
       const std::uint64_t offset = random_() % reader.bytes.size();
       ByteVector got(1 + random_() % (reader.bytes.size() - offset));
       const Status status = bench_.engine().read_version(*reader.version, offset, got);
-      RC_ASSERT(status.ok() || (is_stale(status) && reader.may_end));
-      RC_ASSERT(!status.ok() ||
-                std::equal(got.begin(), got.end(), reader.bytes.begin() + static_cast<std::ptrdiff_t>(offset)));
+      RC_ASSERT((status.ok() || (is_stale(status) && reader.may_end)));
+      RC_ASSERT((!status.ok() ||
+                 std::equal(got.begin(), got.end(), reader.bytes.begin() + static_cast<std::ptrdiff_t>(offset))));
     }
   }
 

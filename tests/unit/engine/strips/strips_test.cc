@@ -68,20 +68,20 @@ RC_GTEST_PROP(StripsOfAPageTest, AreThoseOfAPlainMapAndCopiesStayAsTheyWere, ())
   const auto same = [](const Strips& some, const std::map<unsigned, std::uint64_t>& all) {
     auto next = all.begin();
     for (const Strips::Entry& entry : some) {
-      RC_ASSERT(next != all.end() && entry.number == next->first && entry.strip->address.block == next->second);
+      RC_ASSERT((next != all.end() && entry.number == next->first && entry.strip->address.block == next->second));
       RC_ASSERT(some.find(entry.number) == entry.strip.get());
       ++next;
     }
-    RC_ASSERT(next == all.end() && some.size() == all.size());
+    RC_ASSERT((next == all.end() && some.size() == all.size()));
   };
   for (std::uint64_t block = 1; block < 40; ++block) {
     const Strips before = strips;
     const auto plain_before = plain;
     const auto number = *rc::gen::inRange(0u, 8u);
     const unsigned free = strips.free_number();
-    RC_ASSERT(!plain.contains(free) && std::ranges::all_of(plain, [&, expected = 0u](const auto& one) mutable {
+    RC_ASSERT((!plain.contains(free) && std::ranges::all_of(plain, [&, expected = 0u](const auto& one) mutable {
       return one.first > free || one.first == expected++;
-    }));
+    })));
     if (*rc::gen::arbitrary<bool>()) {
       strips.set(number, strip_at(block));
       plain[number] = block;

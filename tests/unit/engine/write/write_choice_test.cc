@@ -63,11 +63,11 @@ RC_GTEST_PROP(WriteChoiceTest, UnderPressureThereIsAlwaysAChoiceAndItHasWhatItSa
     one.last_dirtied_ns = *rc::gen::inRange(0, 5);
   }
   const auto choice = choose(objects, true);
-  RC_ASSERT(choice && choice->object < objects.size());
+  RC_ASSERT((choice && choice->object < objects.size()));
   if (choice->which == WhichBlocks::kFullGroups) RC_ASSERT(objects[choice->object].full_group_bytes > 0);
   if (choice->which == WhichBlocks::kFull) RC_ASSERT(objects[choice->object].full_bytes > 0);
   const auto calm = choose(objects, false);
-  RC_ASSERT(!calm || (calm == choice && objects[calm->object].full_group_bytes >= kBatch));
+  RC_ASSERT((!calm || (calm == choice && objects[calm->object].full_group_bytes >= kBatch)));
 }
 
 // ---- what is written because time is up: an image of two groups, three rows of extents each
