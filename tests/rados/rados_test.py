@@ -136,7 +136,9 @@ class RadosTest(unittest.TestCase):
         listed = json.loads(run(MDFS, "disk", "list", "--json", self.path))
         self.assertEqual(len(listed["disks"]), 3)
         self.assertGreater(listed["disks"][0]["blocks"] * listed["block_size"], 1000 << 20)
-        run(MDFS, "disk", "remove", self.path, "1")
+        removed = run(MDFS, "disk", "remove", self.path, "1")
+        self.assertIn("its objects stay in the cluster: ", removed)
+        self.assertIn("rados -p pinned1 -N mount ls", removed)
         self.names[1] = extra
         run(MDFS, "umount", self.path)
         self.check("--data")

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "device/rados/rados_name.h"
 #include "disk_command.h"
 #include "mdfs/ondisk.h"
 #include "mounted.h"
@@ -33,6 +34,15 @@ struct DrainArguments {
 std::string disk_text(const mdfs_ioc_volume& volume, std::uint32_t disk) {
   const std::string path = text_of(volume.disks[disk].name);
   return path.empty() ? fmt::format("disk {}", disk) : fmt::format("disk {} ({})", disk, path);
+}
+
+// A disk in a cluster that has left the volume: how its room is freed.
+void print_leftovers(const mdfs_ioc_volume& volume, std::uint32_t disk) {
+  const auto name = device::RadosName::parse(text_of(volume.disks[disk].name));
+  if (!name.ok()) return;
+  const std::string space = name->name_space.empty() ? "" : "-N " + name->name_space + " ";
+  print_out("its objects stay in the cluster: {} and {}.*, of 'rados -p {} {}ls'; 'rados rm' frees their room\n",
+            name->name, name->name, name->pool, space);
 }
 
 // Until it is over, with a bar on a terminal. After an interrupt the work continues in the daemon.
@@ -164,7 +174,9 @@ Status remove(const DrainArguments& arguments) {
   if (arguments.cancel) return cancel(arguments, volume, disk);
   if (arguments.dry_run) return dry_run(arguments, volume, disk);
   MDFS_TRY(drain(arguments, volume, disk, std::nullopt));
-  if (!arguments.json) print_out("{} was removed from the volume\n", disk_text(volume, disk));
+  if (arguments.json) return {};
+  print_out("{} was removed from the volume\n", disk_text(volume, disk));
+  print_leftovers(volume, disk);
   return {};
 }
 
@@ -242,8 +254,9 @@ Status replace(const DrainArguments& arguments) {
   if (const Status drained = drain(arguments, volume, disk, target); !drained.ok())
     return {drained.error().code,
             fmt::format("{} ({} is disk {} of the volume now)", drained.error().where, arguments.replacement, target)};
-  if (!arguments.json)
-    print_out("disk {} ({}) has replaced {}\n", target, arguments.replacement, disk_text(volume, disk));
+  if (arguments.json) return {};
+  print_out("disk {} ({}) has replaced {}\n", target, arguments.replacement, disk_text(volume, disk));
+  print_leftovers(volume, disk);
   return {};
 }
 
