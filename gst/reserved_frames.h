@@ -1,4 +1,8 @@
 // Frames of a stream, whose rate the disks are reserved for. A thread waits for them, one after another.
+//
+// The stream delivers frames at its rate, as many periods early as it reads ahead. After a seek none is handed out
+// before so many are there: the frames are then early by that time, whatever the clock is that shows them. Up to twice
+// as many are kept, so that the deadlines can begin anew after a pause, which costs the same time again.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -79,6 +83,7 @@ class ReservedFrames final : public FrameSupply<Frame> {
   std::optional<Frame> take(std::int64_t frame) override {
     std::unique_lock lock(mutex_);
     for (bool sought = false;;) {
+      changed_.wait(lock, [&] { return !fills_ || at_end_ || interrupted_ || !failure_.empty(); });
       while (!ready_.empty() && ready_.front().number != frame) ready_.pop_front();
       if (!ready_.empty()) {
         std::optional<Frame> taken = std::move(ready_.front().frame);
@@ -106,12 +111,12 @@ class ReservedFrames final : public FrameSupply<Frame> {
     changed_.notify_all();
   }
 
-  // The times of the frames that are left begin now.
+  // The deadlines of the frames that are left begin now.
   void resume() override {
     std::uint64_t course = 0;
     {
       const std::lock_guard lock(mutex_);
-      if (!begun_ || at_end_ || !failure_.empty() || stopped_) return;
+      if (!wants_frames() || ready_.size() < most_ready()) return;  // the stream has lost no time
       course = course_;
     }
     keep_time(course);
@@ -123,7 +128,8 @@ class ReservedFrames final : public FrameSupply<Frame> {
     std::int64_t number;
     Frame frame;
   };
-  static constexpr std::size_t kReady = 2;  // beside those that the stream reads ahead
+  // Beside those that the stream reads ahead.
+  std::size_t most_ready() const { return 2 * static_cast<std::size_t>(ahead_); }
 
   bool comes_soon(std::int64_t frame) const {
     const std::int64_t distance = (frame - expected_) * step_;
@@ -142,7 +148,7 @@ class ReservedFrames final : public FrameSupply<Frame> {
       ready_.clear();
       expected_ = frame;
       at_end_ = false;
-      begun_ = true;
+      begun_ = fills_ = true;
     }
     const std::string error = stream_->seek(frame);
     const std::lock_guard lock(mutex_);
@@ -159,7 +165,7 @@ class ReservedFrames final : public FrameSupply<Frame> {
   void run() {
     std::unique_lock lock(mutex_);
     while (true) {
-      changed_.wait(lock, [&] { return stopped_ || (wants_frames() && ready_.size() < kReady); });
+      changed_.wait(lock, [&] { return stopped_ || (wants_frames() && ready_.size() < most_ready()); });
       if (stopped_) return;
       const std::uint64_t course = course_;
       lock.unlock();
@@ -174,6 +180,7 @@ class ReservedFrames final : public FrameSupply<Frame> {
       } else {
         expected_ = arrived->number + step_;
         ready_.push_back({arrived->number, std::move(arrived->frame)});
+        if (ready_.size() >= static_cast<std::size_t>(ahead_)) fills_ = false;
       }
       changed_.notify_all();
       if (!arrived || !arrived->is_behind) continue;
@@ -208,7 +215,7 @@ class ReservedFrames final : public FrameSupply<Frame> {
   std::int64_t expected_ = 0;  // the frame that the stream has next
   std::int64_t step_ = 1;
   std::string failure_;
-  bool begun_ = false, at_end_ = false, changes_ = false, interrupted_ = false, stopped_ = false;
+  bool begun_ = false, fills_ = false, at_end_ = false, changes_ = false, interrupted_ = false, stopped_ = false;
   std::thread thread_;
 };
 

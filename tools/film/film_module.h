@@ -80,7 +80,6 @@ struct WallOptions {
   std::string layout;  // a TOML file, see wall_layout.h
   std::string path;
   std::string panel;  // of this process; empty: the controller
-  ReserveOptions time;
 };
 
 // The symbol mdfs_film_module. Each function returns when the movie ends, or after a signal.

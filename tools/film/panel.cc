@@ -61,7 +61,7 @@ Status show_panel(const WallOptions& options, const WallLayout& layout) {
   MDFS_TRY_ASSIGN(const WallPanel panel, panel_of(layout, options.panel));
   MDFS_TRY_ASSIGN(const std::string sink, sink_of(panel.sink));
   MDFS_TRY_ASSIGN(const auto pipeline, Pipeline::parse("mdfssrc name=source ! videoconvert ! " + sink));
-  MDFS_TRY(set_movie(*pipeline, {options.path, panel.window, panel.level, layout.fps, options.time}));
+  MDFS_TRY(set_movie(*pipeline, {options.path, panel.window, panel.level, layout.fps, {}}));
   const ObjectPtr<GstClock> clock(gst_net_client_clock_new("wall", layout.host.c_str(), layout.port, 0));
   if (clock == nullptr || !gst_clock_wait_for_sync(clock.get(), kMostSync))
     return Error{Errc::kIo, fmt::format("no clock answers at {} port {}", layout.host, layout.port)};

@@ -95,12 +95,9 @@ Status Controller::start_panels() {
   if (failure) return from_errno(failure.value(), "/proc/self/exe");
   for (const WallPanel& panel : layout_.panels) {
     if (!panel.start) continue;
-    std::vector<std::string> words = {program, "wall", options_.layout, options_.path, "--panel", panel.name};
-    if (options_.time.reserve) words.emplace_back("--reserve");
-    if (options_.time.coarser) words.emplace_back("--coarser");
-    std::vector<char*> arguments;
-    for (std::string& word : words) arguments.push_back(word.data());
-    arguments.push_back(nullptr);
+    const std::array<std::string, 6> words = {program, "wall", options_.layout, options_.path, "--panel", panel.name};
+    std::array<char*, 7> arguments{};
+    for (std::size_t i = 0; i < words.size(); ++i) arguments[i] = const_cast<char*>(words[i].c_str());
     pid_t process = 0;
     if (const int number = ::posix_spawn(&process, program.c_str(), nullptr, nullptr, arguments.data(), environ);
         number != 0)

@@ -227,7 +227,6 @@ void add_wall_command(CLI::App& app, Action& action) {
   command->add_option("PATH", options->path, "Image on a mounted volume")->required();
   command->add_option("--panel", options->panel, "Be this panel; default: start the panels, and control them")
       ->type_name("NAME");
-  add_reserve_options(*command, options->time);
   command->callback([options, &action] {
     action = [options]() -> Status {
       MDFS_TRY_ASSIGN(const film::Module* module, film_module());

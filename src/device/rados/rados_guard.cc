@@ -148,7 +148,9 @@ Status RadosGuard::fence(const std::string& address, const std::string& who) {
 }
 
 Status RadosGuard::clear_watchers(OpenMode mode) {
-  const auto until = std::chrono::steady_clock::now() + kPassing;
+  // The watch of a dead client lasts for kWatchSeconds. A writer fences it, a reader waits for its end.
+  const auto until = std::chrono::steady_clock::now() + kPassing +
+                     (mode == OpenMode::kReadOnly ? std::chrono::seconds(kWatchSeconds) : std::chrono::seconds(0));
   for (;;) {
     std::list<obj_watch_t> watchers;
     if (const int result = io_.list_watchers(object_, &watchers); result < 0)
@@ -190,10 +192,9 @@ bool RadosGuard::holds_lock() {
   std::string tag;
   std::list<librados::locker_t> lockers;
   const int result = io_.list_lockers(object_, kLock, &exclusive, &tag, &lockers);
-  if (result < 0 && result != -ENOENT) return true;  // what asks for more will see the same error
-  const bool held = result >= 0 && std::any_of(lockers.begin(), lockers.end(), [&](const librados::locker_t& one) {
-                      return one.cookie == self_.cookie();
-                    });
+  if (result < 0) return true;  // the header is gone, or cannot be read: its readers get the error
+  const bool held = std::any_of(lockers.begin(), lockers.end(),
+                                [&](const librados::locker_t& one) { return one.cookie == self_.cookie(); });
   if (!held && !lost_.exchange(true))
     spdlog::error("{}: its lock was broken by somebody else; nothing more is written to it", disk_);
   return held;

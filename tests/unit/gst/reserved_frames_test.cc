@@ -35,6 +35,10 @@ struct Script {
     const std::lock_guard lock(mutex);
     return sought;
   }
+  std::size_t deliveries() {
+    const std::lock_guard lock(mutex);
+    return delivered.size();
+  }
   void wait_for(std::size_t deliveries) {
     std::unique_lock lock(mutex);
     changed.wait(lock, [&] { return delivered.size() >= deliveries; });
@@ -78,7 +82,8 @@ class ScriptedStream final : public Stream {
 
 struct ReservedFramesTest : testing::Test {
   Script script;
-  ReservedFrames<std::string> frames{std::make_unique<ScriptedStream>(script), 8};
+  static constexpr std::size_t kAhead = 8;
+  ReservedFrames<std::string> frames{std::make_unique<ScriptedStream>(script), kAhead};
 
   void expect(std::int64_t first, std::int64_t last, std::int64_t step = 1) {
     for (std::int64_t frame = first; (last - frame) * step >= 0; frame += step)
@@ -156,7 +161,7 @@ TEST_F(ReservedFramesTest, TheEndOfTheStreamIsTheErrorOfEveryFrameFromThereOn) {
   script.set(&Script::open, true);
   std::int64_t frame = 0;
   while (frames.take(frame) == "frame " + std::to_string(frame)) ++frame;
-  EXPECT_LT(frame, 10);
+  EXPECT_LT(frame, 40);
   EXPECT_EQ(frames.take(frame), "error: the stream was closed");
   EXPECT_EQ(frames.take(frame + 1), "error: the stream was closed");
 }
@@ -165,6 +170,14 @@ TEST_F(ReservedFramesTest, ASeekThatFailsIsTheErrorOfTheNextFrame) {
   script.lost = "frame 7: the axis has fewer frames";
   frames.begin({7, 9, 1});
   EXPECT_EQ(frames.take(7), "error: frame 7: the axis has fewer frames");
+}
+
+TEST_F(ReservedFramesTest, NoFrameIsHandedOutBeforeAsManyAreThereAsTheStreamReadsAhead) {
+  frames.begin({0, 99, 1});
+  expect(0, 0);
+  EXPECT_GE(script.deliveries(), kAhead);
+  frames.begin({96, 99, 1});  // there are fewer
+  expect(96, 99);
 }
 
 TEST_F(ReservedFramesTest, AnInterruptEndsTheWaitForAFrame) {
@@ -188,6 +201,9 @@ TEST_F(ReservedFramesTest, ItEndsWhileTheStreamHasNoFrame) {
 TEST_F(ReservedFramesTest, TimesBeginAnewAfterAPauseAndWhenFramesAreTakenSlowlyAndNoFrameIsMissed) {
   frames.begin({0, 99, 1});
   expect(0, 9);
+  frames.resume();
+  EXPECT_EQ(script.seeks().size(), 1u) << "the stream has not waited";
+  script.wait_for(10 + 2 * kAhead);
   frames.resume();
   expect(10, 19);
   EXPECT_EQ(script.seeks().size(), 2u);
