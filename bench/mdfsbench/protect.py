@@ -7,7 +7,7 @@ A window of MDFS is one call. On btrfs the image is a plain file, and each row o
 import shutil
 import statistics
 
-from mdfsbench import figures, images, many, protected, raid, readers, table
+from mdfsbench import figures, grouped, images, many, protected, raid, readers, table
 from mdfsbench.cold import SPARE, throttled_disks
 from mdfsbench.context import Skip, say
 from mdfsbench.figures import DISKS, RATE, SIDES, p99
@@ -35,11 +35,13 @@ def rows(context):
         with throttled_disks.ThrottledDisks(DISKS + 1, size, context.scratch) as disks:
             found, floors = protected.measure(context, source, small, disks)
             peers = [raid.measure(context, source, small, disks, profile) for profile in profiles(disks)]
+            with_parity = grouped.rows(context, source, disks)
     except throttled_disks.Unavailable as error:
         raise Skip(str(error)) from error
     once, twice = found["once"], found["twice"]
     return [*storing(once, twice, floors, peers), *healthy(once, twice, floors, peers),
-            *beside_a_lame_disk(twice), *without_a_disk(twice, floors, peers), *rebuilding(twice, source, peers)]
+            *beside_a_lame_disk(twice), *without_a_disk(twice, floors, peers), *rebuilding(twice, source, peers),
+            *with_parity]
 
 
 def profiles(disks):
