@@ -286,7 +286,7 @@ class Play(Films):
         data = self.movie("film", (30, 20, 32), channels=3)
         shown = os.path.join(self.volume.folder, "reserved.rgb")
         sink = f"filesink location={shown}"
-        run(MDFS, "play", self.at("film"), "--reserve", "--fps", "200", "--sink", sink)
+        run(MDFS, "play", self.at("film"), "--reserve", "--fps", "60", "--sink", sink)
         self.assertEqual(read_all(shown), data.tobytes())
         receiver = self.receiver("--to", self.at("copy"))
         self.send("film", self.through(receiver), "--codec", "raw", "--fps", "50", "--reserve")
