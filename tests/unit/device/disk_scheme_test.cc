@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <optional>
 #include <set>
+#include <thread>
 
 #include "base/aligned_buffer.h"
 #include "device/open.h"
@@ -100,7 +101,15 @@ TEST_P(EverySchemeTest, WhatIsWrittenIsReadAfterTheDiskWasOpenedAgain) {
     ASSERT_TRUE(write(*disk, kBytes - kAlignment, data.bytes()).ok());
     ASSERT_TRUE(flush(*disk).ok());
   }
-  const auto disk = open_disk(disk_, OpenMode::kReadOnly, context_).value();
+  // The kernel gives a block device back a moment after the ring that used it has let it go.
+  auto opened = open_disk(disk_, OpenMode::kReadOnly, context_);
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (!opened.ok() && opened.error().code == Errc::kBusy && std::chrono::steady_clock::now() < limit) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    opened = open_disk(disk_, OpenMode::kReadOnly, context_);
+  }
+  ASSERT_TRUE(opened.ok()) << opened.error().message();
+  const auto disk = std::move(opened).value();
   EXPECT_FALSE(disk->writable());
   ASSERT_TRUE(read(*disk, kBytes - kAlignment, back.bytes()).ok());
   EXPECT_TRUE(std::equal(data.bytes().begin(), data.bytes().end(), back.bytes().begin()));
