@@ -23,16 +23,26 @@ struct Segment {
   std::uint32_t owner = 0;  // number of the extent, chosen by the caller
 };
 
+// Bytes that a request has read for one segment, and another one wants as well.
+struct SharedBytes {
+  ConstBytes from;  // within a buffer of the request
+  std::byte* to = nullptr;
+};
+
 // One request to a disk.
 struct Request {
   std::uint16_t disk = 0;
   std::uint64_t offset = 0;
   std::vector<MutableBytes> buffers;
-  std::vector<std::uint32_t> owners;  // ascending, each once
+  std::vector<SharedBytes> shared;    // to be copied after a read
+  std::vector<std::uint32_t> owners;  // ascending, each once: also those that get copies
 };
 
-// Requests as geometry::plan_requests makes them, ordered by disk and offset; for bytes of several segments more of
-// them. Pure.
+// After the request has read its bytes.
+void copy_shared(std::span<const SharedBytes> shared);
+
+// Requests as geometry::plan_requests makes them, ordered by disk and offset: bytes that several segments want are read
+// once. A request that has more buffers than a disk takes is sent as several. Pure.
 std::vector<Request> merge_segments(const std::vector<Segment>& segments, std::size_t largest_bytes);
 // The plan alone. `largest_bytes` is reduced to the largest request that a disk takes.
 geometry::Plan plan_segments(const std::vector<Segment>& segments, std::size_t largest_bytes);
@@ -44,8 +54,8 @@ void append_segments(std::span<const store::Run> runs, std::uint32_t block_size,
 
 // Reads all segments at once and waits. Returns the first error, if any.
 Status read_all(store::Members& members, const std::vector<Segment>& segments, std::size_t largest_bytes);
-// Writes them. Returns the first error, if any. Adds the disks that failed to `failed`,
-// unless null, a bit each.
+// Writes them; no two may have bytes in common (abort). Returns the first error, if any. Adds the disks that failed to
+// `failed`, unless null, a bit each.
 Status write_all(store::Members& members, const std::vector<Segment>& segments, std::size_t largest_bytes,
                  std::uint64_t* failed = nullptr);
 

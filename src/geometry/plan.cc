@@ -157,35 +157,4 @@ Result<Plan> plan_requests(std::span<const PlanPart> parts, std::span<const Disk
   return plan;
 }
 
-DiskPlan with_own_bytes(DiskPlan disk) {
-  std::uint64_t wanted = 0;
-  for (const RequestPiece& piece : disk.pieces) wanted += piece.length_bytes;
-  if (wanted == disk.bytes) return disk;
-  DiskPlan sent{.disk = disk.disk, .requests = {}, .pieces = {}, .bytes = 0, .runs = disk.runs};
-  sent.pieces.reserve(disk.pieces.size());
-  struct Layer {
-    std::uint64_t begin = 0, end = 0;  // in the planned request
-    std::vector<RequestPiece> pieces;
-  };
-  std::vector<Layer> layers;
-  for (const PlanRequest& planned : disk.requests) {
-    layers.clear();
-    for (RequestPiece piece : disk.pieces_of(planned)) {
-      const std::uint64_t begin = piece.request_offset_bytes;
-      auto layer = std::find_if(layers.begin(), layers.end(), [&](const Layer& one) { return one.end == begin; });
-      if (layer == layers.end()) layer = layers.insert(layer, {begin, begin, {}});
-      piece.request_offset_bytes -= layer->begin;
-      layer->end += piece.length_bytes;
-      layer->pieces.push_back(piece);
-    }
-    for (const Layer& layer : layers) {
-      const std::uint64_t length = layer.end - layer.begin;
-      sent.requests.push_back({planned.offset_bytes + layer.begin, length, sent.pieces.size(), layer.pieces.size()});
-      sent.pieces.insert(sent.pieces.end(), layer.pieces.begin(), layer.pieces.end());
-      sent.bytes += length;
-    }
-  }
-  return sent;
-}
-
 }  // namespace mdfs::geometry

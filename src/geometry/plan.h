@@ -62,8 +62,5 @@ struct Plan {
 // parts where that costs no further request. Every wanted byte is read once. kInvalidArgument: a part wraps around
 // 2^64 or names a disk without limits, or a limit is 0.
 Result<Plan> plan_requests(std::span<const PlanPart> parts, std::span<const DiskLimits> limits);
-// A plan without gaps, with requests as they are sent, each byte of which goes to one part: bytes that several parts
-// want are read once for each, in requests that are as long as can be.
-DiskPlan with_own_bytes(DiskPlan disk);
 
 }  // namespace mdfs::geometry

@@ -31,7 +31,7 @@ struct RebuildPlan {
   // The bytes that the busiest disk reads and writes, over the mean of the disks that are left.
   double imbalance = 1;
 };
-// Counts the parts in the shares of their disks, and makes the requests of a mount for them.
+// Makes the requests of a mount for the parts, and counts their bytes in the shares of their disks.
 RebuildPiece piece_of(const System& system, const std::vector<geometry::PlanPart>& reads,
                       const std::vector<geometry::PlanPart>& writes, std::vector<DiskShare>& shares);
 

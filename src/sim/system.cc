@@ -416,8 +416,7 @@ Split System::split_units(std::span<const ReadUnit> units, double part_bytes,
   auto plan = geometry::plan_requests(parts, limits);
   MDFS_CHECK(plan.ok());
   if (request_of_unit != nullptr) request_of_unit->assign(units.size(), 0);
-  for (geometry::DiskPlan& planned : plan->disks) {
-    const geometry::DiskPlan disk = geometry::with_own_bytes(std::move(planned));
+  for (const geometry::DiskPlan& disk : plan->disks) {
     for (const geometry::PlanRequest& request : disk.requests) {
       for (const geometry::RequestPiece& piece : disk.pieces_of(request)) {
         const std::size_t unit = unit_of_part[piece.part];

@@ -350,6 +350,7 @@ void LoadOperation::submit(const std::vector<Fetch*>& fetches, const Paces& usua
       pending.disk = request.disk;
       pending.io.offset = request.offset;
       pending.io.buffers = std::move(request.buffers);
+      pending.shared = std::move(request.shared);
       pending.io.done = &LoadOperation::completed;
       pending.io.context = &pending;
       for (const std::uint32_t owner : request.owners) {
@@ -516,6 +517,7 @@ void LoadOperation::completed(device::Io& io) {
 
 void LoadOperation::arrived(Pending& request, const Status& status) {
   const std::shared_ptr<LoadOperation> self = shared_from_this();
+  if (status.ok()) copy_shared(request.shared);  // the owners still hold their buffers
   bool wants_help = false, over = false;
   std::vector<BufferRef> left;  // of fetches that were given up
   {

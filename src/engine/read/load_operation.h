@@ -209,6 +209,7 @@ class LoadOperation final : public WatchedLoad, public std::enable_shared_from_t
     device::Io io;
     LoadOperation* operation = nullptr;
     std::uint16_t disk = 0;
+    std::vector<SharedBytes> shared;
     std::vector<Fetch*> owners;
     std::int64_t late_ns = INT64_MAX;  // from here on
     bool ended = false;                // guarded by the operation, as the next one

@@ -123,51 +123,6 @@ RC_GTEST_PROP(PlanTest, PiecesGiveEveryPartEachOfItsBytesOnce, ()) {
     RC_ASSERT(got[i] == std::vector<int>(input.parts[i].length_bytes, 1));
 }
 
-TEST(PlanTest, BytesOfTwoPartsAreReadTwiceInRequestsAsLongAsEither) {
-  // Two parts that want four blocks each, block by block, and one that wants the second of them.
-  std::vector<PlanPart> parts;
-  for (unsigned turn = 0; turn < 2; ++turn)
-    for (std::uint64_t block = 0; block < 4; ++block) parts.push_back({0, block * 16384, 16384});
-  parts.push_back({0, 16384, 16384});
-  const std::vector<DiskLimits> limits(1);
-  Plan plan = plan_requests(parts, limits).value();
-  ASSERT_EQ(plan.disks.at(0).requests.size(), 1U);
-  const DiskPlan sent = with_own_bytes(std::move(plan.disks[0]));
-  ASSERT_EQ(sent.requests.size(), 3U);
-  EXPECT_EQ(sent.requests[0].length_bytes, 4 * 16384U);
-  EXPECT_EQ(sent.requests[1].length_bytes, 4 * 16384U);
-  EXPECT_EQ(sent.requests[2].offset_bytes, 16384U);
-  EXPECT_EQ(sent.requests[2].length_bytes, 16384U);
-  EXPECT_EQ(sent.bytes, 9 * 16384U);
-}
-
-RC_GTEST_PROP(PlanTest, WithOwnBytesEachByteOfARequestGoesToOnePart, ()) {
-  Input input = any_input();
-  for (DiskLimits& limit : input.limits) limit.max_gap_bytes = 0;
-  Plan plan = plan_requests(input.parts, input.limits).value();
-  std::vector<std::uint64_t> got(input.parts.size());
-  for (DiskPlan& planned : plan.disks) {
-    const unsigned number = planned.disk;
-    const DiskPlan disk = with_own_bytes(std::move(planned));
-    RC_ASSERT(disk.disk == number);
-    std::uint64_t bytes = 0;
-    for (const PlanRequest& request : disk.requests) {
-      RC_ASSERT(request.length_bytes <= input.limits[disk.disk].max_request_bytes);
-      std::uint64_t end = 0;
-      for (const RequestPiece& piece : disk.pieces_of(request)) {
-        RC_ASSERT(piece.request_offset_bytes == end);
-        RC_ASSERT(input.parts[piece.part].offset_bytes + piece.part_offset_bytes == request.offset_bytes + end);
-        end += piece.length_bytes;
-        got[piece.part] += piece.length_bytes;
-      }
-      RC_ASSERT(end == request.length_bytes);
-      bytes += end;
-    }
-    RC_ASSERT(bytes == disk.bytes);
-  }
-  for (std::size_t i = 0; i < input.parts.size(); ++i) RC_ASSERT(got[i] == input.parts[i].length_bytes);
-}
-
 RC_GTEST_PROP(PlanTest, RunsAreCutIntoAsFewRequestsAsTheLimitAllows, ()) {
   Input input = any_input();
   for (DiskLimits& limit : input.limits) limit.max_gap_bytes = 0;
