@@ -18,12 +18,15 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <string_view>
 #include <vector>
@@ -82,17 +85,49 @@ std::optional<std::string> owner_of_mount(const std::string& path) {
   return owner;
 }
 
-// Lines of /proc/self/mountinfo: number, parent, device, root, mount point, ...
-std::vector<MountEntry> mount_table() {
+constexpr const char* kCaller = "self";
+
+// Lines of /proc/PID/mountinfo: number, parent, device, root, mount point, ...
+std::vector<MountEntry> mount_table(const std::string& process) {
   std::vector<MountEntry> mounts;
-  std::ifstream table("/proc/self/mountinfo");
+  std::ifstream table("/proc/" + process + "/mountinfo");
   for (std::string line; std::getline(table, line);) {
     std::istringstream words(line);
     std::string parent, root;
     MountEntry mount;
+    mount.process = process;
     if (words >> mount.number >> parent >> mount.device >> root >> mount.place) mounts.push_back(std::move(mount));
   }
   return mounts;
+}
+
+std::string name_of(const std::string& process) {
+  std::string name;
+  std::ifstream file("/proc/" + process + "/comm");
+  std::getline(file, name);
+  return name;
+}
+
+// The caller, and of each other mount namespace that it may look into the process with the lowest number.
+std::vector<std::string> processes_of_namespaces() {
+  const auto space_of = [](const std::string& process) -> std::uint64_t {
+    struct stat found {};
+    return ::stat(("/proc/" + process + "/ns/mnt").c_str(), &found) == 0 ? found.st_ino : 0;
+  };
+  std::vector<unsigned long> numbers;
+  std::error_code failed;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", failed)) {
+    const std::string name = entry.path().filename();
+    unsigned long number = 0;
+    const auto [end, problem] = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (problem == std::errc() && end == name.data() + name.size()) numbers.push_back(number);
+  }
+  std::ranges::sort(numbers);
+  std::vector<std::string> processes{kCaller};
+  std::set<std::uint64_t> seen{0, space_of(kCaller)};
+  for (const unsigned long number : numbers)
+    if (seen.insert(space_of(std::to_string(number))).second) processes.push_back(std::to_string(number));
+  return processes;
 }
 
 }  // namespace
@@ -160,15 +195,22 @@ std::vector<MountEntry> other_mounts(const std::string& path) {
   if ((found.stx_mask & STATX_MNT_ID) == 0) return {};  // before Linux 5.8
   const std::string own = std::to_string(found.stx_mnt_id);
   const std::string device = fmt::format("{}:{}", found.stx_dev_major, found.stx_dev_minor);
-  std::vector<MountEntry> others = mount_table();
-  std::erase_if(others, [&](const MountEntry& mount) { return mount.device != device || mount.number == own; });
+  std::vector<MountEntry> others;
+  for (const std::string& process : processes_of_namespaces())
+    for (MountEntry& mount : mount_table(process))
+      if (mount.device == device && mount.number != own) others.push_back(std::move(mount));
   return others;
 }
 
 // A device number alone would not do: another mount may have got it by now.
 std::string place_still_mounted(const std::vector<MountEntry>& mounts) {
-  for (const MountEntry& mount : mount_table())
-    if (std::ranges::find(mounts, mount) != mounts.end()) return mount.place;
+  for (const MountEntry& mount : mounts) {
+    const std::vector<MountEntry> now = mount_table(mount.process);
+    if (std::ranges::find(now, mount) == now.end()) continue;
+    if (mount.process == kCaller) return mount.place;
+    return fmt::format("{} in the mount namespace of process {} ({})", mount.place, mount.process,
+                       name_of(mount.process));
+  }
   return {};
 }
 

@@ -33,14 +33,16 @@ enum class Unmount { kNow, kLazily, kAsk };
 // kAsk changes nothing: is it busy? It is known for root alone, others are told no.
 Status unmount_path(const std::string& path, Unmount how);
 
-// A mount that the caller's namespace shows.
+// A mount, as a process sees it.
 struct MountEntry {
+  std::string process;                // its number; "self" for the caller
   std::string number, device, place;  // as proc(5) writes them
   bool operator==(const MountEntry&) const = default;
 };
-// The other mounts of the filesystem at the path. Asks the daemon nothing.
+// The other mounts of the filesystem at the path: those that the caller's namespace shows, then those of other
+// namespaces, each once, as far as the caller may look into them. Asks the daemon nothing.
 std::vector<MountEntry> other_mounts(const std::string& path);
-// The path of one of these mounts that still exists. Empty: none does.
+// Where one of these mounts still exists: its path, and a process of its namespace. Empty: none does.
 std::string place_still_mounted(const std::vector<MountEntry>& mounts);
 
 // The volume mounted at the path. kNotTty: not an MDFS volume.

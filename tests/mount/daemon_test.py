@@ -223,6 +223,21 @@ class Daemon(unittest.TestCase):
         self.assertEqual(read_all(self.volume / "file"), b"data")
         self.volume.unmount()
 
+    def test_umount_names_the_namespace_in_which_the_volume_stays_mounted(self):
+        write_all(self.volume / "file", b"data")
+        ready = os.path.join(self.volume.folder, "ready")
+        container = subprocess.Popen(["unshare", "--mount", "--propagation", "private", "sh", "-c",
+                                      'touch "$0"; read line; cat "$1"', ready, self.volume / "file"],
+                                     stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        wait_until(lambda: os.path.exists(ready))
+        told = fails(MDFS, "umount", self.volume.path)
+        self.assertIn(f"stays mounted at {self.volume.path} in the mount namespace of process {container.pid} (", told)
+        self.assertFalse(os.path.ismount(self.volume.path))
+        self.assertEqual(container.communicate(b"now\n")[0], b"data")
+        self.volume.mount()
+        self.assertEqual(read_all(self.volume / "file"), b"data")
+        self.volume.unmount()
+
     def test_umount_waits_a_moment_for_programs_that_are_ending(self):
         held = open(self.volume / "file", "wb")
         closing = threading.Timer(0.3, held.close)
