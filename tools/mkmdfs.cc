@@ -24,6 +24,7 @@
 #include "support/command.h"
 #include "support/file.h"
 #include "support/json_output.h"
+#include "support/new_disks.h"
 #include "support/parity_options.h"
 #include "support/ranges.h"
 #include "support/read_rate.h"
@@ -35,28 +36,12 @@ namespace {
 
 struct Options {
   std::string block_size = "4K", label, weights = "auto";
-  std::optional<std::string> size, grow_to, zone_size, policy;
+  std::optional<std::string> grow_to, zone_size, policy;
+  NewDiskOptions made;
   unsigned copies = 1, spare = 0;
   ParityOptions parity;
-  bool sparse = false, force = false, json = false;
+  bool json = false;
   std::vector<std::string> disks, metadata;  // for data and tree nodes, and for tree nodes alone
-};
-
-// The disks made so far go away again unless all went well. It outlives what has them open.
-class NewFiles {
- public:
-  ~NewFiles() {
-    for (const std::string& path : paths_)
-      if (!device::is_path(path))
-        (void)device::remove_disk(path);
-      else
-        ::unlink(path.c_str());
-  }
-  void add(const std::string& path) { paths_.push_back(path); }
-  void keep() { paths_.clear(); }
-
- private:
-  std::vector<std::string> paths_;
 };
 
 Status check_names(const std::vector<std::string>& disks) {
@@ -65,10 +50,6 @@ Status check_names(const std::vector<std::string>& disks) {
       if (device::is_same_disk(disks[before], disks[i]))
         return {Errc::kUsage, disks[i] + ": the same disk is given twice"};
   return {};
-}
-
-std::string of_size(const Options& options, const std::string& where) {
-  return fmt::format("--size {}: {}", *options.size, where);
 }
 
 // The error names the option that is at fault: the sizes are checked alone first, then with the room to grow.
@@ -81,39 +62,8 @@ Status check_sizes(const Options& options, std::vector<store::DiskSize> disks, c
       for (store::DiskSize& disk : named) disk.name = fmt::format("{} {}: {}", option, *value, disk.name);
     return store::check_format(named, of);
   };
-  MDFS_TRY(check(options.size, "--size", without_room));
+  MDFS_TRY(check(options.made.size, "--size", without_room));
   return check(options.grow_to, "--grow-to", format);
-}
-
-// With --size: makes the files. Replaces an existing file only with --force, and only if it is not in use.
-Status make_files(const Options& options, std::uint64_t bytes, const std::shared_ptr<device::UringContext>& ring,
-                  NewFiles& made) {
-  for (const std::string& path : options.disks) {
-    if (!device::is_path(path)) continue;  // create_disk() looks
-    struct stat status {};
-    if (::stat(path.c_str(), &status) != 0) {
-      if (errno != ENOENT) return from_errno(errno, path);
-      continue;
-    }
-    if (!S_ISREG(status.st_mode))
-      return {Errc::kUsage, path + ": --size creates files and cannot be used with a device"};
-    if (!options.force) return {Errc::kExists, path + ": leave out --size, or give --force to replace it"};
-    MDFS_TRY_ASSIGN(const auto held, device::open_disk(path, device::OpenMode::kReadWrite, ring));
-  }
-  for (const std::string& path : options.disks) {
-    if (!device::is_path(path)) {
-      MDFS_TRY(device::create_disk(path, bytes, options.force));
-      made.add(path);
-      continue;
-    }
-    if (options.force && ::unlink(path.c_str()) != 0 && errno != ENOENT) return from_errno(errno, path);
-    if (const Status made_it = device::create_file_disk(path, bytes, options.sparse); !made_it.ok()) {
-      const Error& error = made_it.error();
-      return {error.code, error.code == Errc::kTooBig ? of_size(options, error.where) : error.where};
-    }
-    made.add(path);
-  }
-  return {};
 }
 
 Status refuse_contents(const std::string& path) {
@@ -206,19 +156,18 @@ Status make_volume(Options options) {
                                       options.spare, std::max<std::size_t>(data_disks, 2) - 2)};
   format.spare_disks = options.spare;
   if (const Status sound = store::check_options(format); !sound.ok()) return {Errc::kUsage, "--" + sound.error().where};
-  if (options.sparse && !options.size) return {Errc::kUsage, "--sparse requires --size"};
+  MDFS_TRY(check_new_disk_options(options.made));
   MDFS_TRY(check_names(options.disks));
   MDFS_TRY(check_weights(options.weights, data_disks));
 
   MDFS_TRY_ASSIGN(const std::shared_ptr<device::UringContext> ring, device::UringContext::create());
-  NewFiles made;
-  if (options.size) {
-    MDFS_TRY_ASSIGN(std::uint64_t bytes, parse_size(*options.size, "--size"));
-    if (bytes >= device::kAlignment) bytes = align_down(bytes, device::kAlignment);  // a smaller one is named as it is
+  NewDisks made;
+  if (options.made.size) {
+    MDFS_TRY_ASSIGN(const std::uint64_t bytes, bytes_of_new_disks(options.made));
     std::vector<store::DiskSize> planned;
     for (const std::string& path : options.disks) planned.push_back({path, bytes});
     MDFS_TRY(check_sizes(options, planned, format));
-    MDFS_TRY(make_files(options, bytes, ring, made));
+    MDFS_TRY(made.make(options.disks, options.made, ring));
   }
   std::vector<std::unique_ptr<device::Disk>> disks;
   std::vector<device::Disk*> borrowed;
@@ -231,7 +180,7 @@ Status make_volume(Options options) {
   }
   MDFS_TRY(check_sizes(options, sizes, format));
   // With --size they have just been made.
-  if (!options.force && !options.size)
+  if (!options.made.force && !options.made.size)
     for (const std::string& path : options.disks) MDFS_TRY(refuse_contents(path));
   const std::vector<device::Disk*> for_data(borrowed.begin(),
                                             borrowed.begin() + static_cast<std::ptrdiff_t>(data_disks));
@@ -259,7 +208,7 @@ int main(int argc, char** argv) {
   CLI::App app{
       "Make an MDFS volume on block devices, files or a RADOS cluster. Sizes take K, M, G, T (powers of 1024)."};
   app.add_option("--block-size", options.block_size, "Unit of allocation, 4K to 64K (default: 4K)");
-  app.add_option("--size", options.size, "Create the disks with this size");
+  mdfs::tools::add_new_disk_options(app, options.made);
   app.add_option("--label", options.label, "Name of the volume, at most 63 bytes");
   CLI::Option* const copies =
       app.add_option("--copies", options.copies, "Of all data of new files, on different disks: 1 or 2 (default: 1)")
@@ -285,8 +234,7 @@ int main(int argc, char** argv) {
       ->take_all()
       ->allow_extra_args(false);
   mdfs::tools::add_cluster_options(app);
-  app.add_flag("--sparse", options.sparse, "With --size: do not allocate the files");
-  app.add_flag("--force", options.force, "Use disks that hold data; their contents are lost");
+  app.add_flag("--force", options.made.force, "Use disks that hold data; their contents are lost");
   app.add_flag("--json", options.json, "Print the properties of the new volume as JSON");
   app.add_option("DISK", options.disks, "1 to 64 block devices, files or rados:POOL[/NAMESPACE]/NAME")->required();
   return mdfs::tools::run_program(app, "mkmdfs", argc, argv, [&] { return mdfs::tools::make_volume(options); });

@@ -144,6 +144,32 @@ class DisksTest(unittest.TestCase):
         run(MDFS, "disk", "add", "--force", self.volume.path, held)
         self.assertEqual(len(self.disks()), 3)
 
+    def test_disks_are_made_when_they_are_added_and_a_refusal_leaves_none_behind(self):
+        self.store("file", 3 * MIB)
+        new, second = (os.path.join(self.volume.folder, name) for name in ("new", "second"))
+        add = (MDFS, "disk", "add", "--size", "24M")
+        self.assertIn(f"would add {new}: 24 MiB", run(*add, "--dry-run", self.volume.path, new))
+        refused("not found", *add, self.volume.path, new, "/nonexistent/disk")
+        refused("given twice", *add, self.volume.path, new, os.path.relpath(new))
+        refused("on the volume itself", *add, self.volume.path, new, self.volume / "itself")
+        refused("at least", MDFS, "disk", "add", "--size", "100K", self.volume.path, new)
+        refused("--size '8Q'", MDFS, "disk", "add", "--size", "8Q", self.volume.path, new)
+        refused("--sparse requires --size", MDFS, "disk", "add", "--sparse", self.volume.path, new)
+        refused("leave out --size, or give --force", *add, self.volume.path, new, self.new_disk("there"))
+        refused("cannot be used with a device", *add, self.volume.path, new, "/dev/null")
+        for path in (new, second, self.volume / "itself"):
+            self.assertFalse(os.path.exists(path), path)
+        self.assertEqual(len(self.disks()), 2)
+        run(*add, self.volume.path, new)
+        status = os.stat(new)
+        self.assertEqual((status.st_size, status.st_blocks * 512 >= 24 * MIB), (24 * MIB, True))
+        run(MDFS, "disk", "replace", "--size", "48M", "--sparse", self.volume.path, new, second)
+        self.assertLess(os.stat(second).st_blocks * 512, 24 * MIB)
+        self.assertEqual([disk["path"] for disk in self.disks()], [*self.volume.disks, second])
+        run(MDFS, "disk", "add", "--force", *add[3:], self.volume.path, new)  # the one that was replaced
+        self.look()
+        self.check_clean(second)
+
     def test_two_disks_come_one_leaves_and_every_byte_is_there(self):
         for i in range(6):
             self.store(f"file{i}", 2 * MIB)

@@ -129,10 +129,17 @@ class RadosTest(unittest.TestCase):
         data = self.put("file")
         extra = self.names[0] + "-extra"
         run(MKMDFS, "--size", SIZE, extra, env={**os.environ, "CEPH_CONF": CONF})  # a volume of its own
-        done = attempt(MDFS, "disk", "add", self.path, extra)
-        self.assertIn("holds MDFS volume", done.stderr)
+        for words, *options in (("holds MDFS volume",), ("leave out --size", "--size", SIZE)):
+            self.assertIn(words, attempt(MDFS, "disk", "add", *options, self.path, extra).stderr)
         run(MDFS, "disk", "add", "--force", "--ceph-conf", CONF, self.path, extra)
         run(MDFS, "disk", "resize", self.path, "0", "1G")
+        made = self.names[1] + "-made"
+        self.assertIn("would add", run(MDFS, "disk", "add", "--size", SIZE, "--dry-run", self.path, made))
+        refused = attempt(MDFS, "disk", "add", "--size", SIZE, "--ceph-conf", CONF, self.path, made, "rados:nowhere/v")
+        self.assertIn("nowhere", refused.stderr)
+        self.assertIn("no such disk", attempt(MDFS, "disk", "add", self.path, made).stderr)
+        run(MDFS, "disk", "replace", "--size", SIZE, "--ceph-conf", CONF, self.path, extra, made)
+        run(MDFS, "disk", "replace", "--force", "--size", SIZE, "--ceph-conf", CONF, self.path, made, extra)
         listed = json.loads(run(MDFS, "disk", "list", "--json", self.path))
         self.assertEqual(len(listed["disks"]), 3)
         self.assertGreater(listed["disks"][0]["blocks"] * listed["block_size"], 1000 << 20)

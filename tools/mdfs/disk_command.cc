@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -163,14 +164,21 @@ Status check_new(const mdfs_ioc_volume& volume, const std::vector<std::string>& 
 }
 
 // The daemon would wait for itself.
-Status check_place(const std::string& mounted, const std::string& path) {
+Status check_place(const std::string& mounted, const std::string& path, bool is_to_be_made) {
   if (!device::is_path(path)) return {};
   struct stat volume {
   }, disk{};
   if (::stat(mounted.c_str(), &volume) != 0) return from_errno(errno, mounted);
-  if (::stat(path.c_str(), &disk) != 0) return from_errno(errno, path);
+  const std::string parent = std::filesystem::path(path).parent_path();
+  const std::string& place = is_to_be_made ? (parent.empty() ? "." : parent) : path;
+  if (::stat(place.c_str(), &disk) != 0) return from_errno(errno, place);
   if (volume.st_dev != disk.st_dev) return {};
   return {Errc::kInvalidArgument, path + ": is a file on the volume itself"};
+}
+
+Status check_count(const mdfs_ioc_volume& volume, std::size_t more) {
+  if (disk_numbers(volume).size() + more <= MDFS_IOC_MAX_DISKS) return {};
+  return {Errc::kUsage, fmt::format("a volume has at most {} disks", MDFS_IOC_MAX_DISKS)};
 }
 
 Status add(const AddArguments& arguments) {
@@ -214,7 +222,8 @@ void add_add(CLI::App& noun, Action& action) {
           ->excludes(weight);
   command->add_flag("--dry-run", arguments->dry_run, "Check everything, but change nothing");
   add_cluster_options(*command);
-  command->add_flag("--force", arguments->force, "Use disks that hold data; their contents are lost");
+  add_new_disk_options(*command, arguments->made);
+  command->add_flag("--force", arguments->made.force, "Use disks that hold data; their contents are lost");
   CLI::Option* json = command->add_flag("--json", arguments->json, "Print JSON");
   command->add_flag("--balance", arguments->balance, "Then move stored data to disks with less than their share")
       ->excludes(json)
@@ -260,6 +269,7 @@ Result<std::uint32_t> find_disk(const mdfs_ioc_volume& volume, const std::string
 Result<std::vector<NewDisk>> join(const mdfs_ioc_volume& volume, const AddArguments& arguments) {
   store::FormatOptions format;
   format.block_size = volume.block_size;
+  NewDisks made;
   std::vector<device::UniqueFd> files;
   std::vector<int> descriptors;
   const std::uint16_t weight = arguments.metadata ? std::uint16_t{0} : arguments.weight.value_or(usual_weight(volume));
@@ -268,8 +278,24 @@ Result<std::vector<NewDisk>> join(const mdfs_ioc_volume& volume, const AddArgume
   std::vector<store::DiskSize> sizes;
   MDFS_TRY(check_new(volume, arguments.disks));
   MDFS_TRY_ASSIGN(const auto ring, device::UringContext::create());
+  MDFS_TRY(check_new_disk_options(arguments.made));
+  for (const std::string& path : arguments.disks)
+    MDFS_TRY(check_place(arguments.path, path, arguments.made.size.has_value()));
+  if (arguments.made.size) {
+    MDFS_TRY_ASSIGN(const std::uint64_t bytes, bytes_of_new_disks(arguments.made));
+    for (const std::string& path : arguments.disks) sizes.push_back({path, bytes});
+    MDFS_TRY(store::check_format(sizes, format));
+    sizes.clear();
+    if (arguments.dry_run) {
+      MDFS_TRY(NewDisks::check(arguments.disks, arguments.made, ring));
+      for (const std::string& path : arguments.disks) joining.push_back({path, bytes, weight, std::nullopt});
+      MDFS_TRY(check_count(volume, joining.size()));
+      return joining;
+    }
+    MDFS_TRY(check_count(volume, arguments.disks.size()));
+    MDFS_TRY(made.make(arguments.disks, arguments.made, ring));
+  }
   for (const std::string& path : arguments.disks) {
-    MDFS_TRY(check_place(arguments.path, path));
     MDFS_TRY_ASSIGN(device::UniqueFd file, device::open_disk_descriptor(path, device::OpenMode::kReadWrite));
     // The ring may keep a descriptor for a while after it has been closed: the lock is taken once.
     MDFS_TRY_ASSIGN(const auto disk, device::adopt_disk(path, device::UniqueFd(::dup(file.get())), ring));
@@ -281,13 +307,19 @@ Result<std::vector<NewDisk>> join(const mdfs_ioc_volume& volume, const AddArgume
     lines.push_back(fmt::format("{} {}", weight, full));
   }
   MDFS_TRY(store::check_format(sizes, format));
-  for (const std::string& path : arguments.disks) MDFS_TRY(check_contents(volume, path, arguments.force));
-  if (disk_numbers(volume).size() + sizes.size() > MDFS_IOC_MAX_DISKS)
-    return Error{Errc::kUsage, fmt::format("a volume has at most {} disks", MDFS_IOC_MAX_DISKS)};
+  for (const std::string& path : arguments.disks)
+    if (!arguments.made.size) MDFS_TRY(check_contents(volume, path, arguments.made.force));
+  MDFS_TRY(check_count(volume, sizes.size()));
   if (arguments.dry_run) return joining;
   MDFS_TRY_ASSIGN(fuse::ControlClient daemon, daemon_of(volume));
   for (const std::string& path : arguments.disks) MDFS_TRY(device::wipe_signatures(path));
-  MDFS_TRY_ASSIGN(const std::string answer, daemon.change(lines, descriptors));
+  // From here on they may be members, whatever the answer is.
+  made.keep();
+  const Result<std::string> answered = daemon.change(lines, descriptors);
+  if (!answered.ok() && arguments.made.size)
+    return Error{answered.error().code,
+                 fmt::format("{} (what was made stays: {})", answered.error().where, fmt::join(arguments.disks, " "))};
+  MDFS_TRY_ASSIGN(const std::string answer, answered);
   std::string_view left = answer;
   for (NewDisk& disk : joining) {
     const std::size_t end = std::min(left.find(' '), left.size());

@@ -11,6 +11,7 @@
 #include "commands.h"
 #include "fuse/control.h"
 #include "mdfs/ioctl.h"
+#include "support/new_disks.h"
 
 namespace mdfs::tools {
 
@@ -22,8 +23,9 @@ struct AddArguments {
   std::string path;
   std::vector<std::string> disks;
   std::optional<std::uint16_t> weight;
+  NewDiskOptions made;
   bool metadata = false;  // weight 0: for tree nodes alone
-  bool dry_run = false, force = false, json = false, balance = false;
+  bool dry_run = false, json = false, balance = false;
 };
 struct NewDisk {
   std::string path;
@@ -31,7 +33,7 @@ struct NewDisk {
   std::uint16_t weight = 1;
   std::optional<std::uint32_t> number;  // none in a dry run
 };
-// Checks, wipes and hands over the disks. A dry run stops after the check.
+// Checks, makes, wipes and hands over the disks. A dry run stops after the check.
 Result<std::vector<NewDisk>> join(const mdfs_ioc_volume& volume, const AddArguments& arguments);
 void print_new_disks(const std::vector<NewDisk>& disks);
 

@@ -28,7 +28,8 @@ constexpr OperationWords kDrainWords = {"draining of the disk", "files and image
 
 struct DrainArguments {
   std::string path, disk, replacement, budget;
-  bool dry_run = false, force = false, cancel = false, json = false;
+  NewDiskOptions made;
+  bool dry_run = false, cancel = false, json = false;
 };
 
 std::string disk_text(const mdfs_ioc_volume& volume, std::uint32_t disk) {
@@ -217,7 +218,7 @@ Result<std::uint32_t> join_replacement(const DrainArguments& arguments, const md
   joining.metadata = volume.disks[disk].weight == 0;
   joining.weight = static_cast<std::uint16_t>(volume.disks[disk].weight);
   joining.dry_run = arguments.dry_run;
-  joining.force = arguments.force;
+  joining.made = arguments.made;
   MDFS_TRY_ASSIGN(const std::vector<NewDisk> joined, join(volume, joining));
   if (!arguments.json) print_new_disks(joined);
   return joined.front().number.value_or(disk);
@@ -323,7 +324,8 @@ void add_drain_commands(CLI::App& noun, Action& action) {
       ->add_option("--budget", replaced->budget,
                    "Read and write at most this many bytes per second (default: no limit)")
       ->check(not_empty());
-  command->add_flag("--force", replaced->force, "Use a new disk that holds data; its contents are lost");
+  add_new_disk_options(*command, replaced->made);
+  command->add_flag("--force", replaced->made.force, "Use a new disk that holds data; its contents are lost");
   command->add_flag("--json", replaced->json, "Print JSON");
   command->add_option("PATH", replaced->path, "Mount point, or any file on the volume")->required();
   command->add_option("OLD", replaced->disk, "Number, path or UUID of a disk of the volume")->required();
