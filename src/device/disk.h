@@ -55,7 +55,8 @@ class Disk {
   virtual Result<std::uint64_t> measure() { return size_bytes(); }
   // The present condition of the device or file, from the system. Any thread.
   virtual Result<Condition> condition() { return Condition{size_bytes(), false}; }
-  // Free bytes of the filesystem below for new blocks, if this is a file with holes; else without bound. Any thread.
+  // Free bytes for new blocks below: in the filesystem of a file with holes, or the pool of a disk in a cluster; else
+  // without bound. Any thread.
   virtual std::uint64_t room_bytes() { return UINT64_MAX; }
   virtual bool writable() const = 0;
   // Starts all requests at once. The call never fails: a request that cannot be started completes with an error.

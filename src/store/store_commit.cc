@@ -121,7 +121,7 @@ Status StoreImpl::check_room_below() {
   const std::uint64_t needed = shared_.tree.changed_nodes() * std::uint64_t{MDFS_NODE_SIZE} + kCommitRoomBytes;
   for (const Participant& participant : participants_)
     if (const std::uint64_t room = disk_slot(participant.index).room_bytes(); room < needed)
-      return {Errc::kNoSpace, fmt::format("the filesystem of {} has {} left; a commit needs {} there",
+      return {Errc::kNoSpace, fmt::format("the filesystem or pool of {} has {} left; a commit needs {} there",
                                           participant.disk->name(), format_size(room), format_size(needed))};
   return {};
 }

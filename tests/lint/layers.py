@@ -46,7 +46,7 @@ THIRD_PARTY = {
     "sys/acl": {"fuse", "tools"},
     "acl/": {"fuse", "tools"},
     "toml++/": {"model"},
-    "nlohmann/": {"volume", "maintenance", "views", "model", "fuse", "sim", "tools"},
+    "nlohmann/": {"device", "volume", "maintenance", "views", "model", "fuse", "sim", "tools"},
     "OpenImageIO/": {"tools"},
     "CLI/": {"tools"},
     "httplib": {"tools"},

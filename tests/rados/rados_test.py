@@ -3,6 +3,7 @@
 CEPH_CONF names the cluster of tests/support/rados_cluster.sh, RADOS_FOLDER its folder; tests/rados/run.sh sets both.
 """
 # SPDX-License-Identifier: Apache-2.0
+import errno
 import hashlib
 import json
 import os
@@ -132,7 +133,6 @@ class RadosTest(unittest.TestCase):
         for words, *options in (("holds MDFS volume",), ("leave out --size", "--size", SIZE)):
             self.assertIn(words, attempt(MDFS, "disk", "add", *options, self.path, extra).stderr)
         run(MDFS, "disk", "add", "--force", "--ceph-conf", CONF, self.path, extra)
-        run(MDFS, "disk", "resize", self.path, "0", "1G")
         made = self.names[1] + "-made"
         self.assertIn("would add", run(MDFS, "disk", "add", "--size", SIZE, "--dry-run", self.path, made))
         refused = attempt(MDFS, "disk", "add", "--size", SIZE, "--ceph-conf", CONF, self.path, made, "rados:nowhere/v")
@@ -140,6 +140,7 @@ class RadosTest(unittest.TestCase):
         self.assertIn("no such disk", attempt(MDFS, "disk", "add", self.path, made).stderr)
         run(MDFS, "disk", "replace", "--size", SIZE, "--ceph-conf", CONF, self.path, extra, made)
         run(MDFS, "disk", "replace", "--force", "--size", SIZE, "--ceph-conf", CONF, self.path, made, extra)
+        run(MDFS, "disk", "resize", self.path, "0", "1G")
         listed = json.loads(run(MDFS, "disk", "list", "--json", self.path))
         self.assertEqual(len(listed["disks"]), 3)
         self.assertGreater(listed["disks"][0]["blocks"] * listed["block_size"], 1000 << 20)
@@ -327,8 +328,39 @@ class RadosTest(unittest.TestCase):
 
     def test_a_size_whose_maps_the_cluster_has_no_room_for_is_refused(self):
         done = attempt(MKMDFS, "--size", "999999T", f"rados:pinned0/large{os.getpid()}")
-        self.assertRegex(done.stderr, "the maps of a disk of .* take .*; the cluster has .* left")
+        self.assertRegex(done.stderr, "the maps of a disk of .* take .*; the pool has .* left")
         self.assertNotEqual(done.returncode, 0)
+
+    def test_a_pool_that_reaches_its_quota_is_no_space_and_loses_nothing(self):
+        self.make()
+        self.mount("cache=64M")
+        kept = {"before": self.put("before")}
+        stored = json.loads(run("ceph", "df", "--format", "json"))
+        stored = next(pool["stats"]["stored"] for pool in stored["pools"] if pool["name"] == "pinned1")
+        self.addCleanup(run, "ceph", "osd", "pool", "set-quota", "pinned1", "max_bytes", "0")
+        run("ceph", "osd", "pool", "set-quota", "pinned1", "max_bytes", str(stored + (40 << 20)))
+        refused = None
+        for number in range(60):
+            begun = time.monotonic()
+            try:
+                kept[f"file{number}"] = self.put(f"file{number}", 6 << 20)
+            except OSError as error:
+                refused = error.errno
+            self.assertLess(time.monotonic() - begun, 30, "a write waits for room")
+            if refused is not None:
+                break
+            time.sleep(1)
+        self.assertEqual(refused, errno.ENOSPC)
+        status = attempt(MDFS, "volume", "status", self.path)
+        self.assertIn("the filesystem or pool below it has", status.stdout + status.stderr)
+        run("ceph", "osd", "pool", "set-quota", "pinned1", "max_bytes", "0")
+        wait_until(lambda: attempt(MDFS, "volume", "sync", self.path).returncode == 0)
+        kept["after"] = self.put("after")
+        run(MDFS, "umount", self.path)
+        self.check("--data")
+        self.mount()
+        for name, data in kept.items():
+            self.assertEqual(self.get(name), data, name)
 
     def test_a_status_comes_while_an_osd_is_silent(self):
         self.make()

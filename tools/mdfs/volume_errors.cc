@@ -71,7 +71,8 @@ std::string of_room_below(const mdfs_ioc_volume& volume, std::uint32_t number) {
   const auto& row = volume.disks[number];
   if (volume.read_only != 0 || is_out(volume, number) || row.room_below_bytes >= volume.commit_room_bytes) return {};
   return fmt::format(
-      "disk {} ({}): the filesystem below it has {} left, and a commit needs {} there: nothing can be made durable; "
+      "disk {} ({}): the filesystem or pool below it has {} left, and a commit needs {} there: nothing can be made "
+      "durable; "
       "make room, or move the disk while the volume is unmounted",
       number, shown(row.name), format_size(row.room_below_bytes), format_size(volume.commit_room_bytes));
 }

@@ -17,6 +17,8 @@
 #include <utility>
 #include <vector>
 
+#include "device/rados/pool_room.h"
+
 namespace mdfs::device {
 namespace {
 
@@ -135,6 +137,12 @@ Result<librados::IoCtx> RadosConnection::pool(const std::string& disk, const Rad
   if (result < 0) return rados_error(result, fmt::format("{}: pool {}", disk, name.pool));
   if (!name.name_space.empty()) io.set_namespace(name.name_space);
   return io;
+}
+
+std::optional<std::uint64_t> RadosConnection::room(const std::string& pool, std::uint64_t object_bytes) {
+  librados::bufferlist answer;
+  if (cluster_.mon_command(kPoolRoomCommand, {}, &answer, nullptr) < 0) return std::nullopt;
+  return pool_room(answer.to_str(), pool, object_bytes);
 }
 
 Result<std::string> find_rados_key(const std::string& conf_path, const std::string& user) {

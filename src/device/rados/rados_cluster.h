@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <rados/librados.hpp>
 #include <string>
 
@@ -25,6 +27,8 @@ class RadosConnection {
   librados::Rados& cluster() { return cluster_; }
   // The pool with its namespace. kNotFound names the pool.
   Result<librados::IoCtx> pool(const std::string& disk, const RadosName& name);
+  // As pool_room(). Nothing: the cluster does not say it.
+  std::optional<std::uint64_t> room(const std::string& pool, std::uint64_t object_bytes);
 
  private:
   RadosConnection() = default;

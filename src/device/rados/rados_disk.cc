@@ -114,8 +114,8 @@ Result<Condition> RadosDisk::look() {
 }
 
 void RadosDisk::measure_room() {
-  librados::cluster_stat_t stat{};
-  if (writable_ && connection_->cluster().cluster_stat(stat) == 0) room_bytes_ = stat.kb_avail * 1024;
+  if (!writable_) return;
+  if (const auto room = connection_->room(name_.pool, object_bytes_)) room_.measured(*room);
 }
 
 void RadosDisk::submit(std::span<Io* const> batch) {
@@ -245,6 +245,7 @@ int RadosDisk::start(Operation& operation) {
     if (is_discard && discard.kind == ObjectDiscard::Kind::kRemove) changes.remove();
     if (is_discard && discard.kind == ObjectDiscard::Kind::kTruncate) changes.truncate(discard.offset);
     if (is_discard && discard.kind == ObjectDiscard::Kind::kZero) changes.zero(discard.offset, discard.length);
+    room_.wrote(operation.plan.bytes());
     result = io_.aio_operate(object, completion, &changes, kFlags);
   }
   completion->release();

@@ -14,6 +14,7 @@
 
 #include "device/disk.h"
 #include "device/rados/object_plan.h"
+#include "device/rados/pool_room.h"
 #include "device/rados/rados_cluster.h"
 #include "device/rados/rados_guard.h"
 #include "device/rados/rados_header.h"
@@ -40,7 +41,7 @@ class RadosDisk final : public Disk {
   std::uint64_t size_bytes() const override { return size_bytes_; }
   Result<std::uint64_t> measure() override;
   Result<Condition> condition() override;
-  std::uint64_t room_bytes() override { return room_bytes_; }
+  std::uint64_t room_bytes() override { return room_.bytes(); }
   bool writable() const override { return writable_; }
   void submit(std::span<Io* const> batch) override;
 
@@ -78,7 +79,7 @@ class RadosDisk final : public Disk {
   const std::uint64_t object_bytes_;
   const bool writable_;
   std::atomic<std::uint64_t> size_bytes_;
-  std::atomic<std::uint64_t> room_bytes_{UINT64_MAX};
+  RoomEstimate room_;
 
   std::mutex mutex_;  // guards all below
   std::condition_variable idle_;

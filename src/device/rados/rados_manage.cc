@@ -57,12 +57,11 @@ Status check_unused(Place& place, const std::string& disk) {
 
 // The maps of free space are written at once, twice: two bits for each block of 4096 bytes.
 Status check_room(Place& place, const std::string& disk, std::uint64_t size_bytes) {
-  librados::cluster_stat_t stat{};
-  if (place.connection->cluster().cluster_stat(stat) < 0) return {};
-  const std::uint64_t room = stat.kb_avail * 1024, maps = size_bytes / 4096 / 4;
-  if (maps < room / 2) return {};
-  return {Errc::kNoSpace, fmt::format("{}: the maps of a disk of {} take {}; the cluster has {} left", disk,
-                                      format_size(size_bytes), format_size(maps), format_size(room))};
+  const std::optional<std::uint64_t> room = place.connection->room(place.name.pool, kRadosObjectBytes);
+  const std::uint64_t maps = size_bytes / 4096 / 4;
+  if (!room || maps < *room / 2) return {};
+  return {Errc::kNoSpace, fmt::format("{}: the maps of a disk of {} take {}; the pool has {} left", disk,
+                                      format_size(size_bytes), format_size(maps), format_size(*room))};
 }
 
 }  // namespace

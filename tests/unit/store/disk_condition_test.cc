@@ -63,7 +63,7 @@ TEST_F(DiskConditionTest, NoCommitBeginsWithoutRoomForItBelowAFileWithHoles) {
     const Status committed = store_->commit();
     ASSERT_FALSE(committed.ok());
     EXPECT_EQ(committed.error().code, Errc::kNoSpace);
-    EXPECT_NE(committed.error().where.find("the filesystem of disk2 has 1 MiB left"), std::string::npos)
+    EXPECT_NE(committed.error().where.find("the filesystem or pool of disk2 has 1 MiB left"), std::string::npos)
         << committed.error().where;
   }
   EXPECT_FALSE(store_->read_only());

@@ -128,7 +128,8 @@ TEST(VolumeErrorsTest, AFullFilesystemBelowADiskIsAnErrorUntilThereIsRoom) {
   volume.disks[2].room_below_bytes = (4 << 20) - 1;
   const auto all = volume_errors(volume);
   ASSERT_EQ(all.size(), 1u);
-  EXPECT_TRUE(all[0].starts_with("disk 2 (/dev/sdc): the filesystem below it has 4 MiB left, and a commit needs 4 MiB"))
+  EXPECT_TRUE(all[0].starts_with(
+      "disk 2 (/dev/sdc): the filesystem or pool below it has 4 MiB left, and a commit needs 4 MiB"))
       << all[0];
   volume.disks[2].room_below_bytes = 4 << 20;
   EXPECT_TRUE(volume_errors(volume).empty());
