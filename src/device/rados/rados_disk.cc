@@ -105,9 +105,10 @@ Result<std::uint64_t> RadosDisk::measure() {
 Result<Condition> RadosDisk::condition() { return look_ ? look_->condition() : look(); }
 
 Result<Condition> RadosDisk::look() {
+  RadosHeaderQuestion question(io_, disk_, name_);  // on its way beside the one for the lock
   if (guard_ && !guard_->holds_lock())
     return Error{Errc::kIo, disk_ + ": its lock was broken by somebody else; nothing more is written to it"};
-  const auto header = read_rados_header(io_, disk_, name_);
+  const auto header = question.answer();
   if (header.ok()) return Condition{header->size_bytes, false};
   if (header.error().code == Errc::kNotFound) return Condition{size_bytes_, true};
   return header.error();

@@ -92,8 +92,26 @@ class RadosDisk final : public Disk {
   std::unique_ptr<SharedLook> look_;   // ends first; null likewise
 };
 
-// The header of a disk. kNotFound: there is no such object; else as decode_rados_header().
-Result<RadosHeader> read_rados_header(librados::IoCtx& io, const std::string& disk, const RadosName& name);
+// The header of a disk, asked for at once, so that other questions can be asked meanwhile.
+class RadosHeaderQuestion {
+ public:
+  RadosHeaderQuestion(librados::IoCtx& io, std::string disk, const RadosName& name);
+  // Waits for the answer.
+  ~RadosHeaderQuestion();
+  RadosHeaderQuestion(const RadosHeaderQuestion&) = delete;
+  RadosHeaderQuestion& operator=(const RadosHeaderQuestion&) = delete;
+  // Likewise. kNotFound: there is no such object; else as decode_rados_header().
+  Result<RadosHeader> answer();
+
+ private:
+  const std::string disk_;
+  librados::AioCompletion* const completion_;
+  librados::bufferlist bytes_;
+  int result_ = 0;  // of asking
+};
+inline Result<RadosHeader> read_rados_header(librados::IoCtx& io, const std::string& disk, const RadosName& name) {
+  return RadosHeaderQuestion(io, disk, name).answer();
+}
 
 // As in RadosModule.
 Status create_rados_disk(const RadosDescription& description, std::uint64_t size_bytes, bool replace);

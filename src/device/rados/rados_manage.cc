@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <ctime>
 #include <string>
+#include <utility>
 
 #include "base/text.h"
 #include "device/rados/rados_disk.h"
@@ -66,13 +67,25 @@ Status check_room(Place& place, const std::string& disk, std::uint64_t size_byte
 
 }  // namespace
 
-Result<RadosHeader> read_rados_header(librados::IoCtx& io, const std::string& disk, const RadosName& name) {
-  librados::bufferlist bytes;
-  const int result = io.getxattr(name.header_object(), kAttribute, bytes);
-  if (result == -ENOENT) return Error{Errc::kNotFound, disk + ": there is no such disk in the pool (mkmdfs --size)"};
-  if (result == -ENODATA) return decode_rados_header(disk, "");
-  if (result < 0) return rados_error(result, disk + ": reading its header");
-  return decode_rados_header(disk, bytes.to_str());
+RadosHeaderQuestion::RadosHeaderQuestion(librados::IoCtx& io, std::string disk, const RadosName& name)
+    : disk_(std::move(disk)), completion_(librados::Rados::aio_create_completion()) {
+  librados::ObjectReadOperation read;
+  read.getxattr(kAttribute, &bytes_, nullptr);
+  result_ = io.aio_operate(name.header_object(), completion_, &read, nullptr);
+}
+
+RadosHeaderQuestion::~RadosHeaderQuestion() {
+  if (result_ == 0) completion_->wait_for_complete();
+  completion_->release();
+}
+
+Result<RadosHeader> RadosHeaderQuestion::answer() {
+  if (result_ == 0) completion_->wait_for_complete();
+  const int result = result_ == 0 ? completion_->get_return_value() : result_;
+  if (result == -ENOENT) return Error{Errc::kNotFound, disk_ + ": there is no such disk in the pool (mkmdfs --size)"};
+  if (result == -ENODATA) return decode_rados_header(disk_, "");
+  if (result < 0) return rados_error(result, disk_ + ": reading its header");
+  return decode_rados_header(disk_, bytes_.to_str());
 }
 
 Status create_rados_disk(const RadosDescription& description, std::uint64_t size_bytes, bool replace) {
