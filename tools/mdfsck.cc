@@ -271,12 +271,15 @@ int end_output() {
   return kExitError;
 }
 
+// The exit status of a check that cannot be made.
+int say_why(const Error& error) {
+  print_err("mdfsck: {}\n", printable(error.message()));
+  return error.code == Errc::kInvalidArgument || error.code == Errc::kUsage ? kExitUsage : kExitError;
+}
+
 int print_commits(const Options& options) {
   const auto rows = list_commits(options);
-  if (!rows.ok()) {
-    print_err("mdfsck: {}\n", printable(rows.error().message()));
-    return kExitError;
-  }
+  if (!rows.ok()) return say_why(rows.error());
   if (options.json) {
     nlohmann::ordered_json json;
     json["output_version"] = kOutputVersion;
@@ -369,10 +372,7 @@ int run(int argc, char** argv) {
   ::signal(SIGTERM, cancel);
   if (options.list_commits) return print_commits(options);
   const auto report = check(options);
-  if (!report.ok()) {
-    print_err("mdfsck: {}\n", printable(report.error().message()));
-    return kExitError;
-  }
+  if (!report.ok()) return say_why(report.error());
   if (options.json)
     print_json(*report);
   else

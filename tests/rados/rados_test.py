@@ -326,6 +326,12 @@ class RadosTest(unittest.TestCase):
         self.mount()
         self.assertEqual(self.get("before"), before)
 
+    def test_a_name_that_is_none_is_an_error_of_usage(self):
+        for name in ("rados:", "rados:pool", "rados:pool/", "rados:a/b/c/d", "rados:po ol/v"):
+            done = attempt(MDFSCK, "-n", name)
+            self.assertEqual(done.returncode, 16, (name, done.stderr))
+            self.assertIn("rados:POOL", done.stderr)
+
     def test_a_size_whose_maps_the_cluster_has_no_room_for_is_refused(self):
         done = attempt(MKMDFS, "--size", "999999T", f"rados:pinned0/large{os.getpid()}")
         self.assertRegex(done.stderr, "the maps of a disk of .* take .*; the pool has .* left")

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "device/open.h"
 #include "spare.h"
 #include "volume_text.h"
 
@@ -58,6 +59,10 @@ std::string of_disk(const mdfs_ioc_volume& volume, std::uint32_t number) {
             disk, format_size(row.device_bytes), format_size(wanted));
       return disk + " has failed: it is smaller than its label says; unmount, restore its size, and mount again";
     case DiskState::kDeleted:
+      if (!device::is_path(shown(row.name)))
+        return disk +
+               " has lost its header object in the cluster: nothing more is written to it; give it the header back "
+               "(doc/SCALE.md), then unmount and mount again";
       return disk +
              " was deleted while in use: its data can be read, and are lost at the unmount. Before that, as root, copy "
              "the open file of the daemon (/proc/PID/fd/N, see 'ls -l') to the path of the disk; then unmount and "

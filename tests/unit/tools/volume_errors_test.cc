@@ -41,6 +41,16 @@ TEST(VolumeErrorsTest, EachStateNamesTheDiskAndWhatToDoInOneLine) {
   }
 }
 
+TEST(VolumeErrorsTest, ADiskInAClusterThatWasRemovedGetsItsHeaderBack) {
+  mdfs_ioc_volume volume = healthy();
+  std::strcpy(volume.disks[2].name, "rados:pool/v");
+  volume.disks[2].state = 6;
+  const auto all = volume_errors(volume);
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_TRUE(all[0].starts_with("disk 2 (rados:pool/v) has lost its header object in the cluster")) << all[0];
+  EXPECT_EQ(all[0].find("/proc"), std::string::npos);
+}
+
 TEST(VolumeErrorsTest, WithSecondCopiesALostDiskIsARebuild) {
   mdfs_ioc_volume volume = healthy();
   volume.flags = MDFS_VOLUME_COPIES | MDFS_VOLUME_TO_REBUILD;
