@@ -2,10 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <ctime>
+#include <deque>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/text.h"
 #include "device/rados/rados_disk.h"
@@ -35,13 +38,41 @@ Result<Place> place_of(const RadosDescription& description) {
   return place;
 }
 
-// All objects of a disk that this process has locked.
-Status empty(Disk& disk) {
-  Io io;
-  io.op = Op::kDiscard;
-  io.discard_bytes = disk.size_bytes();
-  const Addressed request{&disk, &io};
-  return run({&request, 1});
+// Waits for the oldest removal.
+int end_one(std::deque<librados::AioCompletion*>& removals) {
+  librados::AioCompletion* const first = removals.front();
+  removals.pop_front();
+  first->wait_for_complete();
+  const int result = first->get_return_value();
+  first->release();
+  return result == -ENOENT ? 0 : result;
+}
+
+// Removes all objects of a disk that this process has locked: those that exist, because there may be millions of names.
+Status empty(Place& place, const std::string& disk) {
+  constexpr std::size_t kNamesAtOnce = 1000, kRemovalsAtOnce = 64;
+  std::deque<librados::AioCompletion*> removals;
+  int failed = 0;
+  const auto note = [&](int result) { failed = failed == 0 ? std::min(result, 0) : failed; };
+  const librados::ObjectCursor end = place.io.object_list_end();
+  for (librados::ObjectCursor at = place.io.object_list_begin(); failed == 0 && !place.io.object_list_is_end(at);) {
+    std::vector<librados::ObjectItem> found;
+    librados::ObjectCursor next;
+    note(place.io.object_list(at, end, kNamesAtOnce, {}, &found, &next));
+    for (const librados::ObjectItem& one : found) {
+      if (failed != 0 || one.nspace != place.name.name_space || !place.name.is_data_object(one.oid)) continue;
+      if (removals.size() == kRemovalsAtOnce) note(end_one(removals));
+      removals.push_back(librados::Rados::aio_create_completion());
+      note(place.io.aio_remove(one.oid, removals.back()));
+      if (failed != 0) {
+        removals.back()->release();
+        removals.pop_back();
+      }
+    }
+    at = next;
+  }
+  while (!removals.empty()) note(end_one(removals));
+  return failed == 0 ? Status{} : rados_error(failed, disk + ": removing its objects");
 }
 
 // A disk that has lost its header still has the label at its beginning.
@@ -105,7 +136,7 @@ Status create_rados_disk(const RadosDescription& description, std::uint64_t size
   MDFS_TRY(read_rados_header(place.io, disk, place.name));  // an object of another program is never replaced
   if (!replace) return Error{Errc::kExists, disk + ": leave out --size, or give --force to replace it"};
   MDFS_TRY_ASSIGN(const auto held, RadosDisk::open(description));
-  MDFS_TRY(empty(*held));
+  MDFS_TRY(empty(place, description.disk));
   if (const int result =
           place.io.setxattr(place.name.header_object(), kAttribute, *const_cast<librados::bufferlist*>(&text));
       result < 0)
@@ -132,7 +163,7 @@ Status grow_rados_disk(const RadosDescription& description, std::uint64_t size_b
 Status remove_rados_disk(const RadosDescription& description) {
   MDFS_TRY_ASSIGN(Place place, place_of(description));
   MDFS_TRY_ASSIGN(const auto held, RadosDisk::open(description));
-  MDFS_TRY(empty(*held));
+  MDFS_TRY(empty(place, description.disk));
   // The lock goes with the object.
   if (const int result = place.io.remove(place.name.header_object()); result < 0)
     return rados_error(result, description.disk + ": removing its header");

@@ -51,6 +51,10 @@ Result<RadosName> RadosName::parse(const std::string& text) {
 
 std::string RadosName::data_object(std::uint64_t number) const { return fmt::format("{}.{:016x}", name, number); }
 
+bool RadosName::is_data_object(std::string_view object) const {
+  return object.size() == name.size() + 1 + kNumberDigits && object.starts_with(name) && looks_like_data(object);
+}
+
 bool is_rados_name(std::string_view text) { return text.starts_with(kRadosPrefix); }
 
 }  // namespace mdfs::device

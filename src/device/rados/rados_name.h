@@ -21,6 +21,7 @@ struct RadosName {
   // The object that holds the size and the lock.
   const std::string& header_object() const { return name; }
   std::string data_object(std::uint64_t number) const;
+  bool is_data_object(std::string_view object) const;
 };
 
 // True if a user means a disk of RADOS, well formed or not.

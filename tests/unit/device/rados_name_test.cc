@@ -30,6 +30,16 @@ TEST(RadosNameTest, ANameHasAPoolAndPerhapsANamespace) {
   EXPECT_EQ(spaced.name, "v.1");
 }
 
+TEST(RadosNameTest, TheObjectsOfADiskAreNotThoseOfAnother) {
+  const RadosName name = RadosName::parse("rados:pool/v").value();
+  for (const std::uint64_t number : {std::uint64_t{0}, std::uint64_t{0x1f}, UINT64_MAX})
+    EXPECT_TRUE(name.is_data_object(name.data_object(number)));
+  for (const char* const other :
+       {"v", "", "v.", "v.1f", "w.000000000000001f", "v2.000000000000001f", "v.000000000000001F", "v.00000000000000011",
+        "v-000000000000001f", "v.x.000000000000001f"})
+    EXPECT_FALSE(name.is_data_object(other)) << other;
+}
+
 TEST(RadosNameTest, OtherTextsAreRefusedWithTheRule) {
   for (const std::string text : {"rados:", "rados:p", "rados:p/", "rados:/v", "rados:p//v", "rados:p/n/v/w",
                                  "rados:p/ü", "rados:p/a b", "rados:p/v.0000000000000001", "disk"}) {
