@@ -20,13 +20,30 @@ using geometry::Codec;
 
 constexpr unsigned kDisks = 4;
 
-class LatePiecesTest : public ::testing::TestWithParam<Kind> {
+struct Object {
+  const char* name;
+  std::optional<geometry::Geometry> geometry;  // absent: an ordinary file
+  unsigned group_members = 1;                  // extents that share a parity; 1: two copies
+};
+
+class LatePiecesTest : public ::testing::TestWithParam<Object> {
  protected:
   LatePiecesTest()
-      : faults_({.geometry = GetParam().geometry, .disks = kDisks, .cache_bytes = 8u << 20, .copies = true}) {
+      : faults_({.geometry = GetParam().geometry,
+                 .disks = kDisks,
+                 .cache_bytes = 8u << 20,
+                 .copies = true,
+                 .group_members = GetParam().group_members}) {
     data_ = noise(random_, GetParam().geometry ? GetParam().geometry->size_bytes() : 600'000, true);
     EXPECT_TRUE(bench_.engine().write(bench_.object(), 0, data_).ok());
     EXPECT_TRUE(bench_.engine().write_back(bench_.object()).ok());
+    form_groups();
+  }
+
+  // What was written has two copies before.
+  void form_groups() {
+    if (GetParam().group_members == 1) return;
+    EXPECT_TRUE(bench_.form_groups().ok());
   }
 
   void hold_reads(unsigned disk) {
@@ -159,6 +176,7 @@ TEST_P(LatePiecesTest, ReadersAndWritersSeeTheArrayWhileDisksStopAndGoOn) {
     if (HasFailure()) break;
     if (step % 10 == 9) {
       EXPECT_TRUE(bench_.engine().write_back(bench_.object()).ok());
+      (void)(GetParam().group_members > 1 && bench_.form_groups().ok());  // a spoiled answer ends it
       EXPECT_TRUE(bench_.reopen().ok());
     }
   }
@@ -169,9 +187,12 @@ TEST_P(LatePiecesTest, ReadersAndWritersSeeTheArrayWhileDisksStopAndGoOn) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Objects, LatePiecesTest,
-                         ::testing::Values(Kind{"File", std::nullopt},
-                                           Kind{"Raw", image_of(2, {700, 900}, {128, 128}, Codec::kRaw)},
-                                           Kind{"Zstd", image_of(3, {20, 200, 150}, {8, 64, 64}, Codec::kZstd)}),
+                         ::testing::Values(Object{"File", std::nullopt, 1},
+                                           Object{"Raw", image_of(2, {700, 900}, {128, 128}, Codec::kRaw), 1},
+                                           Object{"Zstd", image_of(3, {20, 200, 150}, {8, 64, 64}, Codec::kZstd), 1},
+                                           Object{"RawWithParity", image_of(2, {700, 900}, {128, 128}, Codec::kRaw), 2},
+                                           Object{"ZstdWithParity",
+                                                  image_of(3, {20, 200, 150}, {8, 64, 64}, Codec::kZstd), 2}),
                          kNameOf);
 
 }  // namespace
