@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "device/disk.h"
@@ -40,6 +41,8 @@ struct DiskScheme {
   Status (*grow)(const std::string& disk, std::uint64_t size_bytes) = nullptr;
   // Removes a disk that is not in use. Null: it is a file to unlink.
   Status (*remove)(const std::string& disk) = nullptr;
+  // As take_disk_over(). Null: its users are processes of this machine, which can be ended.
+  Result<std::vector<std::string>> (*take_over)(const std::string& disk) = nullptr;
 };
 
 // The first row that accepts a name opens it.

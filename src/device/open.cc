@@ -115,6 +115,12 @@ Status grow_disk(const std::string& disk, std::uint64_t size_bytes) {
   return scheme == nullptr || scheme->grow == nullptr ? no_function(disk) : scheme->grow(disk, size_bytes);
 }
 
+Result<std::vector<std::string>> take_disk_over(const std::string& disk) {
+  const DiskScheme* const scheme = scheme_of(disk, scheme_table());
+  if (scheme != nullptr && scheme->take_over != nullptr) return scheme->take_over(disk);
+  return Error{Errc::kNotSupported, disk + ": only processes of this machine write to it; end them"};
+}
+
 Status remove_disk(const std::string& disk) {
   const DiskScheme* const scheme = scheme_of(disk, scheme_table());
   return scheme == nullptr || scheme->remove == nullptr ? no_function(disk) : scheme->remove(disk);

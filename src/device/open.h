@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "device/disk.h"
 #include "device/disk_scheme.h"
@@ -47,6 +48,10 @@ Result<std::string> full_name(const std::string& disk, std::span<const DiskSchem
 Status create_disk(const std::string& disk, std::uint64_t size_bytes, bool replace);
 Status grow_disk(const std::string& disk, std::uint64_t size_bytes);
 Status remove_disk(const std::string& disk);
+// Makes sure that the present writer of a disk, alive or not, never writes again, and frees the disk. Returns the
+// writers, for messages: none if there was none. kBusy: somebody reads the disk. kNotSupported names what to do
+// instead.
+Result<std::vector<std::string>> take_disk_over(const std::string& disk);
 
 // Creates a new file of this size (a multiple of kAlignment), with all blocks allocated unless `sparse`, and makes its
 // name durable. kExists if the name exists. A failure leaves nothing behind.

@@ -40,6 +40,7 @@
 #include "fuse/mountpoint.h"
 #include "fuse/privileges.h"
 #include "fuse/server.h"
+#include "fuse/standby.h"
 #include "fuse/trace_recorder.h"
 #include "maintenance/maintenance.h"
 #include "mdfs/ioctl.h"
@@ -64,6 +65,8 @@ constexpr auto kLockGrace = std::chrono::seconds(5);
 constexpr int kTriesForEnd = 10;
 constexpr auto kBetweenTries = std::chrono::milliseconds(50);
 constexpr auto kPollStep = std::chrono::milliseconds(10);
+// Of a standby.
+constexpr auto kBetweenAttempts = std::chrono::milliseconds(1000);
 
 // Called when the mount is ready, with notices for the caller.
 using Ready = std::function<void(const std::string& notices)>;
@@ -519,6 +522,39 @@ Status wait_for_earlier_mount(const Uuid& volume, const Notice& notice) {
   return Error{Errc::kBusy, "volume " + volume.to_string() + " is mounted already"};
 }
 
+// All disks at once, so that their locks are free, and those of the dead are broken.
+Status check_free(const std::vector<std::string>& paths) {
+  MDFS_TRY_ASSIGN(const auto context, device::UringContext::create());
+  std::vector<std::unique_ptr<device::Disk>> disks;
+  for (const std::string& path : paths) {
+    MDFS_TRY_ASSIGN(auto disk, device::open_disk(path, device::OpenMode::kReadWrite, context));
+    disks.push_back(std::move(disk));
+  }
+  return {};
+}
+
+Status find_volume(Job& job, const Notice& notice) {
+  MDFS_TRY_ASSIGN(const device::FoundDisks found, device::find_disks(job.options.disks));
+  job.volume_uuid = found.volume_uuid;
+  MDFS_TRY(wait_for_earlier_mount(job.volume_uuid, notice));
+  for (const std::string& missing : found.missing) notice(missing + " was not found");
+  job.paths.clear();
+  for (const std::string& path : found.paths) {
+    MDFS_TRY_ASSIGN(std::string full, device::full_name(path));
+    job.paths.push_back(std::move(full));
+  }
+  return job.options.standby ? check_free(job.paths) : Status{};
+}
+
+Status wait_as_standby(Job& job, const Notice& notice) {
+  const auto tell = [&](const std::string& line) {
+    notice(line);
+    tell_service_manager(("STATUS=" + line).c_str());
+  };
+  return stand_by([&] { return find_volume(job, notice); }, tell,
+                  [] { std::this_thread::sleep_for(kBetweenAttempts); });
+}
+
 }  // namespace
 
 Status run_mount(const MountOptions& asked, const Notice& notice) {
@@ -541,15 +577,13 @@ Status run_mount(const MountOptions& asked, const Notice& notice) {
   }
   device::set_rados_cluster({options.ceph_conf, options.ceph_id});
   MDFS_TRY_ASSIGN(options.mountpoint, prepare_mountpoint(options.mountpoint, notice));
-  MDFS_TRY_ASSIGN(device::FoundDisks found, device::find_disks(options.disks));
-  job.volume_uuid = found.volume_uuid;
-  MDFS_TRY(wait_for_earlier_mount(job.volume_uuid, notice));
-  for (const std::string& missing : found.missing) notice(missing + " was not found");
-  for (const std::string& path : found.paths) {
-    MDFS_TRY_ASSIGN(std::string full, device::full_name(path));
-    job.paths.push_back(std::move(full));
+  for (;;) {
+    MDFS_TRY(options.standby ? wait_as_standby(job, notice) : find_volume(job, notice));
+    if (options.foreground) break;
+    const Status mounted = mount_in_background(job, notice);
+    const bool was_beaten = !mounted.ok() && mounted.error().code == Errc::kBusy;  // by another standby
+    if (!options.standby || !was_beaten) return mounted;
   }
-  if (!options.foreground) return mount_in_background(job, notice);
   return serve(job, [&](const std::string& lines) {
     notify(lines, notice);
     tell_service_manager("READY=1");

@@ -263,6 +263,11 @@ constexpr std::array kRows = {
         set_io_uring},
     Row{{"channel", "USE", "let libmdfs read windows through shared memory: on (the default) or off", "on,off"},
         set_channel},
+    Row{{"standby", "", "wait while another program uses the disks, then mount: to take over from a writer that fails"},
+        [](std::string_view, MountOptions& options) -> Status {
+          options.standby = true;
+          return {};
+        }},
     Row{{"foreground", "", "stay in the foreground, and log to standard error"},
         [](std::string_view, MountOptions& options) -> Status {
           options.foreground = true;
@@ -338,6 +343,7 @@ Status parse_mount_options(std::string_view list, MountOptions& options) {
 Status check_mount_options(const MountOptions& options) {
   if (options.zeros_for_lost && !options.read_only)
     return usage("errors=zero: only together with ro, since what is written beside such zeros would make them last");
+  if (options.standby && options.read_only) return usage("standby: not together with ro");
   return {};
 }
 

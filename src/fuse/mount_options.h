@@ -26,6 +26,7 @@ struct MountOptions {
   bool zeros_for_lost = false;            // with ro: data on a missing disk read as zeros
   std::optional<std::uint64_t> rollback;  // to this generation; 0: to the commit before the newest
   bool foreground = false;
+  bool standby = false;  // waits until the writer has gone
   bool cached_images = false;
   bool discard = false;
   RingUse io_uring = RingUse::kAuto;

@@ -238,6 +238,24 @@ class Daemon(unittest.TestCase):
         self.assertEqual(read_all(self.volume / "file"), b"data")
         self.volume.unmount()
 
+    def test_a_standby_mounts_the_volume_when_its_daemon_has_died(self):
+        self.assertIn("not together with ro", fails(MDFS, "mount", "-o", "standby,ro", *self.volume.disks, "/mnt"))
+        with open(self.volume / "file", "wb", buffering=0) as file:
+            file.write(b"synced")
+            os.fsync(file.fileno())
+        other = os.path.join(self.volume.folder, "other")
+        os.mkdir(other)
+        with subprocess.Popen([MDFS, "mount", "-o", "standby", *self.volume.disks, other], stderr=subprocess.PIPE,
+                              text=True) as standby:
+            self.assertIn("standing by: ", standby.stderr.readline())
+            self.assertIsNone(standby.poll())
+            os.kill(self.volume.daemon(), signal.SIGKILL)
+            said = standby.communicate(timeout=60)[1]
+        self.assertEqual(standby.returncode, 0, said)
+        self.assertEqual(read_all(os.path.join(other, "file")), b"synced")
+        run(MDFS, "umount", other)
+        self.volume.unmount()
+
     def test_umount_waits_a_moment_for_programs_that_are_ending(self):
         held = open(self.volume / "file", "wb")
         closing = threading.Timer(0.3, held.close)

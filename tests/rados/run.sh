@@ -18,3 +18,4 @@ trap '"$cluster" destroy "$RADOS_FOLDER"; rm -rf --one-file-system "$RADOS_FOLDE
 "$cluster" start "$RADOS_FOLDER"
 "$device_tests" --gtest_brief=1 --gtest_filter='*/DiskConformance.*Rados*:*EverySchemeTest*:RadosDiskTest.*'
 python3 "$here/rados_test.py" "$@"
+[ $# -gt 0 ] || python3 "$here/standby_test.py"

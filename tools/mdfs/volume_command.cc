@@ -337,6 +337,7 @@ void add_volume_commands(CLI::App& app, Action& action) {
   add_lost_command(*noun, action);
   add_trim_command(*noun, action);
   add_spare_command(*noun, action);
+  add_takeover_command(*noun, action);
 
   const auto map = std::make_shared<MapArguments>();
   command = noun->add_subcommand("map", "Show how full the zones of every disk are");

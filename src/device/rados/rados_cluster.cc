@@ -27,6 +27,8 @@ namespace {
 constexpr const char* kConnectSeconds = "10";
 constexpr const char* kMonitorSeconds = "10";
 constexpr const char* kOperationSeconds = "60";
+// Between two signs of life of a watch: several may be lost within RadosGuard::kWatchSeconds.
+constexpr const char* kSignSeconds = "1";
 
 // A value is replaced where it is the one that librados begins with.
 void set_unless_given(librados::Rados& cluster, const char* option, const char* initial, const char* value) {
@@ -80,6 +82,7 @@ Status configure(librados::Rados& cluster, const RadosDescription& description) 
   set_unless_given(cluster, "client_mount_timeout", "300", kConnectSeconds);
   set_unless_given(cluster, "rados_mon_op_timeout", "0", kMonitorSeconds);
   set_unless_given(cluster, "rados_osd_op_timeout", "0", kOperationSeconds);
+  set_unless_given(cluster, "objecter_tick_interval", "5", kSignSeconds);
   return {};
 }
 
@@ -137,6 +140,14 @@ Result<librados::IoCtx> RadosConnection::pool(const std::string& disk, const Rad
   if (result < 0) return rados_error(result, fmt::format("{}: pool {}", disk, name.pool));
   if (!name.name_space.empty()) io.set_namespace(name.name_space);
   return io;
+}
+
+int RadosConnection::fence(const std::string& address, std::uint32_t seconds) {
+  const std::lock_guard lock(mutex_);
+  if (fenced_.contains(address)) return 0;
+  const int result = cluster_.blocklist_add(address, seconds);
+  if (result == 0) fenced_.insert(address);
+  return result;
 }
 
 std::optional<std::uint64_t> RadosConnection::room(const std::string& pool, std::uint64_t object_bytes) {

@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <rados/librados.hpp>
+#include <set>
 #include <string>
 
 #include "base/result.h"
@@ -27,12 +29,17 @@ class RadosConnection {
   librados::Rados& cluster() { return cluster_; }
   // The pool with its namespace. kNotFound names the pool.
   Result<librados::IoCtx> pool(const std::string& disk, const RadosName& name);
+  // Has the cluster take nothing more from the client with this address. Waits until the monitors have agreed, once for
+  // each address. Zero, or the negative number of an error.
+  int fence(const std::string& address, std::uint32_t seconds);
   // As pool_room(). Nothing: the cluster does not say it.
   std::optional<std::uint64_t> room(const std::string& pool, std::uint64_t object_bytes);
 
  private:
   RadosConnection() = default;
   librados::Rados cluster_;
+  std::mutex mutex_;  // guards fenced_
+  std::set<std::string> fenced_;
 };
 
 // The secret of a user, as RadosModule::find_key.

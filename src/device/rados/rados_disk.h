@@ -11,6 +11,7 @@
 #include <rados/librados.hpp>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "device/disk.h"
 #include "device/rados/object_plan.h"
@@ -117,5 +118,6 @@ inline Result<RadosHeader> read_rados_header(librados::IoCtx& io, const std::str
 Status create_rados_disk(const RadosDescription& description, std::uint64_t size_bytes, bool replace);
 Status grow_rados_disk(const RadosDescription& description, std::uint64_t size_bytes);
 Status remove_rados_disk(const RadosDescription& description);
+Result<std::vector<std::string>> take_over_rados_disk(const RadosDescription& description);
 
 }  // namespace mdfs::device

@@ -37,6 +37,11 @@ std::uint64_t number_of(const std::string& client) {
   return dot == std::string::npos ? 0 : std::strtoull(client.c_str() + dot + 1, nullptr, 10);
 }
 
+std::string text_of(const librados::locker_t& locker) {
+  const std::optional<LockHolder> holder = LockHolder::parse(locker.cookie);
+  return fmt::format("{} ({} at {})", holder ? holder->text() : "another program", locker.client, locker.address);
+}
+
 }  // namespace
 
 RadosGuard::RadosGuard(std::shared_ptr<RadosConnection> connection, librados::IoCtx io, std::string disk,
@@ -99,46 +104,70 @@ Status RadosGuard::lock(OpenMode mode) {
   }
 }
 
-Status RadosGuard::clear_dead(OpenMode mode) {
+// An object that does not exist has no holders.
+Result<RadosGuard::Holders> RadosGuard::holders() {
+  Holders found;
   int exclusive = 0;
   std::string tag;
-  std::list<librados::locker_t> lockers;
-  if (const int result = io_.list_lockers(object_, kLock, &exclusive, &tag, &lockers); result < 0)
-    return result == -ENOENT ? Status{} : rados_error(result, disk_ + ": asking who holds its lock");
+  const int result = io_.list_lockers(object_, kLock, &exclusive, &tag, &found.lockers);
+  if (result < 0 && result != -ENOENT) return rados_error(result, disk_ + ": asking who holds its lock");
+  found.exclusive = exclusive != 0;
+  return found;
+}
+
+Status RadosGuard::clear_dead(OpenMode mode) {
+  MDFS_TRY_ASSIGN(const Holders held, holders());
+  if (held.lockers.empty()) return {};
   std::list<obj_watch_t> watchers;
   if (const int result = io_.list_watchers(object_, &watchers); result < 0)
     return rados_error(result, disk_ + ": asking who watches it");
-  std::list<librados::locker_t> dead;
-  for (const librados::locker_t& locker : lockers) {
+  for (const librados::locker_t& locker : held.lockers) {
     const std::optional<LockHolder> holder = LockHolder::parse(locker.cookie);
     const bool watched = std::any_of(watchers.begin(), watchers.end(), [&](const obj_watch_t& watcher) {
       return static_cast<std::uint64_t>(watcher.watcher_id) == number_of(locker.client);
     });
     if (watched && !(holder && is_dead(*holder, self_)))
-      return Error{Errc::kBusy, fmt::format("{} is in use by {} ({} at {}){}", disk_,
-                                            holder ? holder->text() : "another program", locker.client, locker.address,
+      return Error{Errc::kBusy, fmt::format("{} is in use by {}{}", disk_, text_of(locker),
                                             mode == OpenMode::kReadOnly ? ", for writing"
-                                            : exclusive != 0            ? ""
+                                            : held.exclusive            ? ""
                                                                         : ", for reading")};
-    dead.push_back(locker);
   }
-  for (const librados::locker_t& locker : dead) {
-    const std::optional<LockHolder> holder = LockHolder::parse(locker.cookie);
-    const std::string who =
-        fmt::format("{} ({} at {})", holder ? holder->text() : "another program", locker.client, locker.address);
-    if (exclusive != 0) {
-      MDFS_TRY(fence(locker.address, who));
-      fenced_.insert(number_of(locker.client));
-    }
-    const int result = io_.break_lock(object_, kLock, locker.client, locker.cookie);
-    if (result < 0 && result != -ENOENT) return rados_error(result, disk_ + ": breaking the lock of " + who);
-    spdlog::warn("{}: {}, has gone{}; its lock was broken", disk_, who, exclusive != 0 ? " and was fenced" : "");
+  for (const librados::locker_t& locker : held.lockers) {
+    MDFS_TRY(break_lock(locker, held.exclusive));
+    spdlog::warn("{}: {}, has gone{}; its lock was broken", disk_, text_of(locker),
+                 held.exclusive ? " and was fenced" : "");
   }
   return {};
 }
 
+Status RadosGuard::break_lock(const librados::locker_t& locker, bool exclusive) {
+  if (exclusive) {
+    MDFS_TRY(fence(locker.address, text_of(locker)));
+    fenced_.insert(number_of(locker.client));
+  }
+  const int result = io_.break_lock(object_, kLock, locker.client, locker.cookie);
+  if (result < 0 && result != -ENOENT) return rados_error(result, disk_ + ": breaking the lock of " + text_of(locker));
+  return {};
+}
+
+Result<std::vector<std::string>> RadosGuard::evict_writers(std::shared_ptr<RadosConnection> connection,
+                                                           librados::IoCtx io, const std::string& disk,
+                                                           const std::string& object) {
+  RadosGuard guard(std::move(connection), std::move(io), disk, object);
+  MDFS_TRY_ASSIGN(const Holders held, guard.holders());
+  std::vector<std::string> evicted;
+  for (const librados::locker_t& locker : held.lockers) {
+    if (!held.exclusive)
+      return Error{Errc::kBusy, fmt::format("{} is in use by {}, for reading", disk, text_of(locker))};
+    MDFS_TRY(guard.break_lock(locker, true));
+    evicted.push_back(text_of(locker));
+  }
+  MDFS_TRY(guard.clear_watchers(OpenMode::kReadWrite));
+  return evicted;
+}
+
 Status RadosGuard::fence(const std::string& address, const std::string& who) {
-  const int result = connection_->cluster().blocklist_add(address, kFenceSeconds);
+  const int result = connection_->fence(address, kFenceSeconds);
   if (result == 0) return {};
   const bool refused = result == -EPERM || result == -EACCES;
   return rados_error(result, fmt::format("{}: its writer, {}, must be fenced{}", disk_, who,
@@ -151,23 +180,24 @@ Status RadosGuard::clear_watchers(OpenMode mode) {
   // The watch of a dead client lasts for kWatchSeconds. A writer fences it, a reader waits for its end.
   const auto until = std::chrono::steady_clock::now() + kPassing +
                      (mode == OpenMode::kReadOnly ? std::chrono::seconds(kWatchSeconds) : std::chrono::seconds(0));
-  for (;;) {
+  for (std::optional<std::set<std::uint64_t>> suspects;;) {
     std::list<obj_watch_t> watchers;
     if (const int result = io_.list_watchers(object_, &watchers); result < 0)
       return rados_error(result, disk_ + ": asking who watches it");
     std::set<std::uint64_t> known = fenced_;
     known.insert(connection_->cluster().get_instance_id());
     if (mode == OpenMode::kReadOnly) {
-      int exclusive = 0;
-      std::string tag;
-      std::list<librados::locker_t> lockers;
-      if (const int result = io_.list_lockers(object_, kLock, &exclusive, &tag, &lockers); result < 0)
-        return rados_error(result, disk_ + ": asking who holds its lock");
-      for (const librados::locker_t& locker : lockers) known.insert(number_of(locker.client));
+      MDFS_TRY_ASSIGN(const Holders held, holders());
+      for (const librados::locker_t& locker : held.lockers) known.insert(number_of(locker.client));
     }
-    watchers.remove_if(
-        [&](const obj_watch_t& one) { return known.contains(static_cast<std::uint64_t>(one.watcher_id)); });
+    // Who comes later sees the lock that is held now.
+    watchers.remove_if([&](const obj_watch_t& one) {
+      const auto client = static_cast<std::uint64_t>(one.watcher_id);
+      return known.contains(client) || (suspects && !suspects->contains(client));
+    });
     if (watchers.empty()) return {};
+    suspects.emplace();
+    for (const obj_watch_t& one : watchers) suspects->insert(static_cast<std::uint64_t>(one.watcher_id));
     // One who is taking the lock at the same time watches already, and goes when he does not get it.
     if (std::chrono::steady_clock::now() < until) {
       std::this_thread::sleep_for(kLookAgain);

@@ -6,12 +6,14 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <rados/librados.hpp>
 #include <set>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/result.h"
 #include "device/open_mode.h"
@@ -27,7 +29,7 @@ namespace mdfs::device {
 // watches without a lock had one that an administrator broke: a new writer fences him as well.
 class RadosGuard final : public librados::WatchCtx2 {
  public:
-  static constexpr std::uint32_t kWatchSeconds = 10;
+  static constexpr std::uint32_t kWatchSeconds = 6;
   // How long the cluster refuses a fenced client. It must outlast the longest stop of its process.
   static constexpr std::uint32_t kFenceSeconds = 365u * 24 * 3600;
 
@@ -36,6 +38,10 @@ class RadosGuard final : public librados::WatchCtx2 {
                                                   const std::string& disk, const std::string& object, OpenMode mode,
                                                   std::function<void()> tick);
   ~RadosGuard() override;
+  // Fences who holds the lock for writing, dead or alive, breaks the lock, and fences who watches without one. Returns
+  // the holders. kBusy: the lock is held for reading.
+  static Result<std::vector<std::string>> evict_writers(std::shared_ptr<RadosConnection> connection, librados::IoCtx io,
+                                                        const std::string& disk, const std::string& object);
   // False for ever once the lock was found in other hands, or in none. Asks the cluster; true where it does not answer.
   bool holds_lock();
   // As the last answer was.
@@ -52,8 +58,16 @@ class RadosGuard final : public librados::WatchCtx2 {
   Status watch();
   Status lock(OpenMode mode);
   int try_lock(OpenMode mode);
+  // Who holds the lock. `exclusive`: for writing.
+  struct Holders {
+    bool exclusive = false;
+    std::list<librados::locker_t> lockers;
+  };
+  Result<Holders> holders();
   // Breaks the locks of dead holders, or returns kBusy.
   Status clear_dead(OpenMode mode);
+  // Fences it, if its lock is exclusive.
+  Status break_lock(const librados::locker_t& locker, bool exclusive);
   // The lock is held. Those who watch without one are fenced by a writer, and refused by a reader.
   Status clear_watchers(OpenMode mode);
   Status fence(const std::string& address, const std::string& who);

@@ -170,4 +170,10 @@ Status remove_rados_disk(const RadosDescription& description) {
   return {};
 }
 
+Result<std::vector<std::string>> take_over_rados_disk(const RadosDescription& description) {
+  MDFS_TRY_ASSIGN(Place place, place_of(description));
+  MDFS_TRY(read_rados_header(place.io, description.disk, place.name));
+  return RadosGuard::evict_writers(place.connection, place.io, description.disk, place.name.header_object());
+}
+
 }  // namespace mdfs::device

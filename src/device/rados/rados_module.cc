@@ -16,6 +16,10 @@ Result<std::unique_ptr<Disk>> open(const RadosDescription& description) {
 }  // namespace
 }  // namespace mdfs::device
 
-const mdfs::device::RadosModule mdfs_rados_module = {
-    MDFS_VERSION_STRING,           mdfs::device::find_rados_key,   mdfs::device::open, mdfs::device::create_rados_disk,
-    mdfs::device::grow_rados_disk, mdfs::device::remove_rados_disk};
+const mdfs::device::RadosModule mdfs_rados_module = {MDFS_VERSION_STRING,
+                                                     mdfs::device::find_rados_key,
+                                                     mdfs::device::open,
+                                                     mdfs::device::create_rados_disk,
+                                                     mdfs::device::grow_rados_disk,
+                                                     mdfs::device::remove_rados_disk,
+                                                     mdfs::device::take_over_rados_disk};

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "device/disk.h"
@@ -27,6 +28,8 @@ struct RadosModule {
   Status (*grow)(const RadosDescription& description, std::uint64_t size_bytes);
   // Removes the header and all objects of a disk that is not in use.
   Status (*remove)(const RadosDescription& description);
+  // Fences the writer of a disk, and breaks its lock. Returns who it was: none, or more than one after a broken lock.
+  Result<std::vector<std::string>> (*take_over)(const RadosDescription& description);
 };
 
 }  // namespace mdfs::device

@@ -114,6 +114,11 @@ Status grow_rados(const std::string& disk, std::uint64_t size_bytes) {
   return named.module->grow(named.description, size_bytes);
 }
 
+Result<std::vector<std::string>> take_over_rados(const std::string& disk) {
+  MDFS_TRY_ASSIGN(const Named named, look_up(disk, OpenMode::kReadWrite));
+  return named.module->take_over(named.description);
+}
+
 Status remove_rados(const std::string& disk) {
   MDFS_TRY_ASSIGN(const Named named, look_up(disk, OpenMode::kReadWrite));
   return named.module->remove(named.description);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "device/disk.h"
@@ -32,5 +33,6 @@ Result<std::unique_ptr<Disk>> adopt_rados(const std::string& disk, UniqueFd fd, 
 Status create_rados(const std::string& disk, std::uint64_t size_bytes, bool replace);
 Status grow_rados(const std::string& disk, std::uint64_t size_bytes);
 Status remove_rados(const std::string& disk);
+Result<std::vector<std::string>> take_over_rados(const std::string& disk);
 
 }  // namespace mdfs::device
