@@ -66,7 +66,7 @@ constexpr int kTriesForEnd = 10;
 constexpr auto kBetweenTries = std::chrono::milliseconds(50);
 constexpr auto kPollStep = std::chrono::milliseconds(10);
 // Of a standby.
-constexpr auto kBetweenAttempts = std::chrono::milliseconds(1000);
+constexpr auto kBetweenAttempts = std::chrono::milliseconds(500);
 
 // Called when the mount is ready, with notices for the caller.
 using Ready = std::function<void(const std::string& notices)>;

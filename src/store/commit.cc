@@ -18,6 +18,7 @@ constexpr std::uint64_t kLargestWriteBytes = 1u << 20;
 struct Piece {
   std::uint64_t offset;
   MutableBytes bytes;
+  bool is_node;  // else a space page
 };
 
 const Participant* participant(std::span<const Participant> participants, std::uint16_t disk) {
@@ -26,13 +27,15 @@ const Participant* participant(std::span<const Participant> participants, std::u
   return nullptr;
 }
 
-// Adjacent pieces of one disk, merged.
+// Adjacent pieces of one disk and kind, merged. A request becomes a checksum record, and a bad copy of a node is
+// excused only if its record covers nodes alone.
 void append_writes(std::vector<Piece>& pieces, std::vector<device::Io>& ios) {
   std::sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) { return a.offset < b.offset; });
   std::uint64_t end = UINT64_MAX;
   std::uint64_t bytes = 0;
+  bool is_node = false;
   for (const Piece& piece : pieces) {
-    if (piece.offset != end || bytes + piece.bytes.size() > kLargestWriteBytes) {
+    if (piece.offset != end || piece.is_node != is_node || bytes + piece.bytes.size() > kLargestWriteBytes) {
       device::Io io;
       io.op = device::Op::kWrite;
       io.offset = piece.offset;
@@ -42,6 +45,7 @@ void append_writes(std::vector<Piece>& pieces, std::vector<device::Io>& ios) {
     ios.back().buffers.push_back(piece.bytes);
     bytes += piece.bytes.size();
     end = piece.offset + piece.bytes.size();
+    is_node = piece.is_node;
   }
 }
 
@@ -101,8 +105,9 @@ Status write_commit(SealedCommit& sealed, std::span<const Participant> participa
   for (std::size_t i = 0; i < sealed.pointers.size(); ++i)
     for (const format::Address& address : sealed.pointers[i].places())
       pieces[address.disk].push_back(
-          {address.block * block_size, sealed.nodes.bytes().subspan(i * MDFS_NODE_SIZE, MDFS_NODE_SIZE)});
-  for (SectorWrite& sector : sealed.sectors) pieces[sector.disk].push_back({sector.offset, sector.bytes.bytes()});
+          {address.block * block_size, sealed.nodes.bytes().subspan(i * MDFS_NODE_SIZE, MDFS_NODE_SIZE), true});
+  for (SectorWrite& sector : sealed.sectors)
+    pieces[sector.disk].push_back({sector.offset, sector.bytes.bytes(), false});
 
   for (std::uint16_t disk = 0; disk < pieces.size(); ++disk)
     MDFS_CHECK(pieces[disk].empty() || participant(participants, disk) != nullptr ||
