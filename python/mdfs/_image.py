@@ -14,14 +14,14 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Seque
 import numpy as np
 import numpy.typing as npt
 
-from mdfs import _attributes, _chunks, _levels, _library
+from mdfs import _attributes, _chunks, _layout, _levels, _library
 from mdfs._append import append_whole
 from mdfs._buffer import shared_array
 from mdfs._handle import Handle
-from mdfs._library import Geometry, Plan, Strides, Window, check, library, read_window, read_windows, window_fields
+from mdfs._library import Geometry, Strides, Window, check, library, read_window, read_windows, window_fields
 from mdfs._samples import Array, as_samples, fits
-from mdfs._stream import COARSER, DROP, UNCHECKED, Stream, open_stream
 from mdfs._selection import MOST_BOXES, Selection, result_shape, select, simple_window
+from mdfs._stream import COARSER, DROP, UNCHECKED, Stream, open_stream
 
 Spec = Union[str, Any]  # "y50+30,x100+40", or an index
 
@@ -350,12 +350,16 @@ class Image:
         if selection.box_count != 1:
             raise IndexError("a plan is of one box")
         fields = of._fields([runs[0] for runs in selection.runs])  # pylint: disable=protected-access
-        plan = Plan()
         with self._handle as image:
-            check(library().mdfs_plan(image, _library.pack_window(*fields), ctypes.byref(plan)))
-        return {"extents": plan.extents, "holes": plan.holes, "cached": plan.cached,
-                "disks": [{"bytes": disk.bytes, "requests": disk.requests, "runs": disk.runs}
-                          for disk in plan.disks[:plan.disk_count]]}
+            return _layout.plan(image, _library.pack_window(*fields))
+
+    def layout(self) -> Array:
+        """Where the image lies: an array with a row for each extent, strip, copy and parity, and the fields "index" (in
+        the grid of extents), "disk", "kind", "offset" and "nbytes" (there). ValueError: of a level."""
+        if self._level > 0:
+            raise ValueError("the layout of an image is that of its level 0")
+        with self._handle as image:
+            return _layout.layout(image, self._geometry.rank)
 
     def stream(self, window: Spec = Ellipsis, axis: Optional[str] = None, *,  # pylint: disable=too-many-arguments
                rate: float, step: int = 1, lookahead: int = 0, drop: bool = False, coarser: bool = False,

@@ -437,6 +437,18 @@ class ImagesTest(harness.MountTest):
         with self.assertRaises(IndexError):
             image.plan(np.s_[::200])
 
+    def test_a_layout_says_where_each_extent_lies(self):
+        image = self.stored(noise((1000, 1000), "u1"), extent=(64, 64), codec="raw")
+        layout = image.layout()
+        self.assertEqual({tuple(index) for index in layout["index"].tolist()}, set(np.ndindex(16, 16)))
+        self.assertEqual((set(layout["kind"]), set(layout["nbytes"])), ({"extent"}, {64 * 64}))
+        self.assertEqual(sorted(set(layout["disk"].tolist())), [0, 1, 2, 3])
+        self.assertEqual(len({(row["disk"], row["offset"]) for row in layout}), 256)
+        self.assertTrue((layout["offset"] % 4096 == 0).all())
+        self.assertEqual(len(mdfs.create(self.at("empty"), (30, 30), "u1").layout()), 0)
+        with self.assertRaises(ValueError):
+            image.level(1).layout()
+
     def test_images_go_to_other_processes_and_threads(self):
         array = noise((200, 200), "u1")
         image = self.stored(array)
