@@ -85,8 +85,6 @@ std::optional<std::string> owner_of_mount(const std::string& path) {
   return owner;
 }
 
-constexpr const char* kCaller = "self";
-
 // Lines of /proc/PID/mountinfo: number, parent, device, root, mount point, ...
 std::vector<MountEntry> mount_table(const std::string& process) {
   std::vector<MountEntry> mounts;
@@ -207,7 +205,7 @@ std::string place_still_mounted(const std::vector<MountEntry>& mounts) {
   for (const MountEntry& mount : mounts) {
     const std::vector<MountEntry> now = mount_table(mount.process);
     if (std::ranges::find(now, mount) == now.end()) continue;
-    if (mount.process == kCaller) return mount.place;
+    if (!mount.is_elsewhere()) return mount.place;
     return fmt::format("{} in the mount namespace of process {} ({})", mount.place, mount.process,
                        name_of(mount.process));
   }

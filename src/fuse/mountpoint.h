@@ -33,10 +33,12 @@ enum class Unmount { kNow, kLazily, kAsk };
 // kAsk changes nothing: is it busy? It is known for root alone, others are told no.
 Status unmount_path(const std::string& path, Unmount how);
 
+inline constexpr const char* kCaller = "self";
 // A mount, as a process sees it.
 struct MountEntry {
-  std::string process;                // its number; "self" for the caller
+  std::string process;                // its number; kCaller
   std::string number, device, place;  // as proc(5) writes them
+  bool is_elsewhere() const { return process != kCaller; }
   bool operator==(const MountEntry&) const = default;
 };
 // The other mounts of the filesystem at the path: those that the caller's namespace shows, then those of other

@@ -5,9 +5,12 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <functional>
 #include <thread>
+#include <vector>
 
 #include "fuse/control.h"
 #include "fuse/daemon.h"
@@ -25,6 +28,15 @@ Status when_free(const std::string& path, Unmount how) {
   for (auto waited = kAskStep;; waited += kAskStep) {
     const Status status = unmount_path(path, how);
     if (status.ok() || status.error().code != Errc::kBusy || waited > kBusyGrace) return status;
+    std::this_thread::sleep_for(kAskStep);
+  }
+}
+
+// Where one of these mounts is still there after a while: a program that is ending may take its namespace along.
+std::string place_held(const std::vector<MountEntry>& mounts) {
+  for (auto waited = kAskStep;; waited += kAskStep) {
+    std::string place = place_still_mounted(mounts);
+    if (place.empty() || waited > kBusyGrace) return place;
     std::this_thread::sleep_for(kAskStep);
   }
 }
@@ -67,13 +79,18 @@ Status unmount(const std::string& mountpoint, bool by_force, const Notice& notic
     if (!by_force) return stays_mounted(path, synced);
     notice(fmt::format("{}: written data that cannot be stored are lost ({})", path, synced.error().message()));
   }
-  const std::vector<MountEntry> others = other_mounts(path);
+  std::vector<MountEntry> others = other_mounts(path);
   MDFS_TRY(when_free(path, Unmount::kNow));
+  const auto elsewhere = std::ranges::stable_partition(others, std::not_fn(&MountEntry::is_elsewhere)).begin();
+  const std::vector<MountEntry> of_others(elsewhere, others.end());
+  others.erase(elsewhere, others.end());
   if (const std::string other = place_still_mounted(others); !other.empty())
     return Error{Errc::kBusy,
                  fmt::format("{}: unmounted; the volume stays mounted at {}, and its daemon runs until nothing is "
                              "mounted there",
                              path, other)};
+  if (const std::string other = place_held(of_others); !other.empty())
+    notice(fmt::format("{}: unmounted; the volume stays mounted at {}, and is waited for", path, other));
   if (control.ok()) {
     const Status outcome = control->wait_for_end(notice);
     remove_runtime_directory(uuid);
